@@ -1,0 +1,86 @@
+"""What a state machine sends to a step's Lambda function, and what comes back.
+
+The translator emits exactly these keys; the step wrapper reads them. Sizes are bytes of UTF-8 JSON, times seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+Json = Any  # null, bool, int, float, str, list, dict: what JSON can say
+
+MAX_PAYLOAD = 262_144
+
+
+class SecretPart(TypedDict):
+    """A piece of a text that is a secret's value; `secret` is its name."""
+
+    secret: str
+
+
+class ValuePart(TypedDict):
+    """A piece of a text that the state machine computed. It is never read as anything but a value."""
+
+    value: Json
+
+
+class RetryPlan(TypedDict):
+    """Delays that ASL's own backoff cannot say (linear, fibonacci, adaptive).
+
+    While attempts are left, the wrapper renames a retryable error to `Retry.<n>` (n = the retry's number, from 1) for
+    which the state has a retrier with exactly that delay; the last attempt's error keeps its own name.
+    `on` lists the error names to retry; empty means every retryable error.
+    """
+
+    max_attempts: int
+    delays: list[float]
+    on: list[str]
+    adaptive: NotRequired[bool]
+
+
+class ExecutionInfo(TypedDict, total=False):
+    """Who runs what. Travels as `execution` in the input of a state machine."""
+
+    id: str
+    tenant: str
+    workflow: str
+    version: str
+    run: int
+    user: str
+    parent: dict[str, Json]  # execution, step, iteration, attempt of the parent that started this one
+
+
+class StepInvocation(TypedDict):
+    """The payload of a step's Lambda function.
+
+    `config` is the step's configuration with every expression already evaluated, except for secrets: `secrets` maps
+    a JSON pointer into `config` to the parts of the text that belongs there. A part is a plain text, a `SecretPart` or
+    a `ValuePart`; only the state machine's author can place them, so a value from outside can never name a secret.
+    A single part that is a secret puts the secret's own value (a text, or what its JSON says) there.
+    """
+
+    step: str
+    type: str
+    execution: ExecutionInfo | str  # the execution's ARN when it was started without an `execution` entry
+    attempt: int  # retries so far: 0 on the first attempt
+    config: Json
+    iteration: NotRequired[list[int]]  # indexes of the loops around the step, outermost first
+    secrets: NotRequired[dict[str, list[str | SecretPart | ValuePart]]]
+    retry: NotRequired[RetryPlan]
+    token: NotRequired[str]  # the task token, for a step that waits for an answer
+    timeout: NotRequired[int]  # seconds that this attempt may take
+
+
+class StepResult(TypedDict):
+    """What a step's Lambda function returns."""
+
+    output: Json
+    usage: NotRequired[dict[str, float]]  # tokens_in, tokens_out, calls, cost_usd
+    artifacts: NotRequired[list[dict[str, Json]]]
+
+
+class MachineInput(TypedDict):
+    """The input of every compiled state machine."""
+
+    input: Json
+    execution: NotRequired[ExecutionInfo]

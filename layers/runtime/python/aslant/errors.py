@@ -1,0 +1,102 @@
+"""The errors a step can end with. A class's name is the error name that the state machine sees.
+
+Retry and Catch in the machine, and `error_handlers` in a definition, name these classes. A fault of
+our own (a bug) is never one of them: it stays a built-in exception.
+"""
+
+from __future__ import annotations
+
+
+class StepError(Exception):
+    """Anything that makes a step fail for a reason its user can act on.
+
+    `retryable` says whether a retry without listed errors applies; `retry_after` (seconds) is what the other
+    side asked for, honoured by the `adaptive` strategy.
+    """
+
+    retryable = False
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ValidationError(StepError):
+    """The step's configuration or input is not what the step takes."""
+
+
+class AuthenticationError(StepError):
+    """The other side does not know who we are (HTTP 401, a missing or wrong secret)."""
+
+
+class AuthorizationError(StepError):
+    """The other side knows who we are and refuses (HTTP 403, IAM, a private address)."""
+
+
+class NotFoundError(StepError):
+    """What the step names does not exist."""
+
+
+class HttpError(StepError):
+    """An HTTP answer outside of the step's accepted statuses; see `http_error` for its subclasses."""
+
+    status = 0
+
+
+class ServerError(HttpError):
+    """An HTTP 5xx answer."""
+
+    retryable = True
+
+
+class RateLimited(HttpError):
+    """HTTP 429, or a service's own throttling error."""
+
+    status = 429
+    retryable = True
+
+
+class NetworkError(StepError):
+    """No connection, no DNS answer, or a connection that broke."""
+
+    retryable = True
+
+
+class StepTimeout(StepError):
+    """The attempt ran out of its time."""
+
+    retryable = True
+
+
+class PayloadTooLarge(StepError):
+    """A result or configuration larger than a state may pass on (262,144 bytes of JSON)."""
+
+
+class ExpressionError(StepError):
+    """An expression that has no value: ordering on null, mismatched types, division by zero, too much work."""
+
+
+class ApprovalRejected(StepError):
+    """A person said no."""
+
+
+class ApprovalExpired(StepError):
+    """Nobody answered in time."""
+
+
+class SandboxError(StepError):
+    """A script that failed, or broke one of the sandbox's limits."""
+
+
+class SkillNotFound(StepError):
+    """A skill that nobody registered; the message lists what is registered."""
+
+
+class StepTypeUnavailable(StepError):
+    """A step type that this installation cannot run yet; the message names it."""
+
+
+class StepInProgress(StepError):
+    """Another attempt of the same step holds its lease."""
+
+    retryable = True

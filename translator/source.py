@@ -1,0 +1,341 @@
+"""YAML or JSON text -> plain JSON data that knows where each of its values was written.
+
+`load` reads strictly: YAML 1.2 scalars only (true/false/null and JSON's numbers; `on`, `no`, `010`, `12:30` and
+dates stay text), no tags, no merge keys, no duplicate keys, one document, and budgets on size, depth and nodes.
+The result is made of `Map` (a dict) and `Seq` (a list), which carry positions, and of JSON scalars.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from translator.diagnostics import NOWHERE, Findings, Position
+from translator.findings import source as rules
+
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 64
+MAX_NODES = 500_000
+MAX_SAFE_INTEGER = 2**53
+
+_INT = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
+_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
+_CONSTANTS = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}
+# JSON writes a character beyond the basic plane as two escapes, which YAML does not know.
+_ESCAPED_PAIR = re.compile(
+    r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
+)
+
+
+class Map(dict[str, Any]):
+    """A mapping with the position of itself, of each key and of each value."""
+
+    __slots__ = ("key_at", "pos", "value_at")
+
+    def __init__(self, pos: Position = NOWHERE) -> None:
+        super().__init__()
+        self.pos = pos
+        self.key_at: dict[str, Position] = {}
+        self.value_at: dict[str, Position] = {}
+
+    def put(self, key: str, value: Any, at: Position | None = None, key_at: Position | None = None) -> None:
+        """Set `key`, written at `at` (by default where this mapping stands)."""
+        self[key] = value
+        self.value_at[key] = at or getattr(value, "pos", None) or self.pos
+        self.key_at[key] = key_at or self.value_at[key]
+
+    def move(self, key: str, other: Map, other_key: str | None = None) -> None:
+        """Take over a value with its position from another mapping, if it is there."""
+        name = key if other_key is None else other_key
+        if name in other:
+            self.put(key, other[name], other.at(name), other.at_key(name))
+
+    def at(self, key: str) -> Position:
+        """Where the value of `key` was written; where this mapping was, if it has no such key."""
+        return self.value_at.get(key, self.pos)
+
+    def at_key(self, key: str) -> Position:
+        return self.key_at.get(key, self.pos)
+
+
+class Seq(list[Any]):
+    """A list with the position of itself and of each item."""
+
+    __slots__ = ("item_at", "pos")
+
+    def __init__(self, pos: Position = NOWHERE) -> None:
+        super().__init__()
+        self.pos = pos
+        self.item_at: list[Position] = []
+
+    def add(self, value: Any, at: Position | None = None) -> None:
+        self.append(value)
+        self.item_at.append(at or getattr(value, "pos", None) or self.pos)
+
+    def at(self, index: int) -> Position:
+        return self.item_at[index] if index < len(self.item_at) else self.pos
+
+    def pairs(self) -> Iterator[tuple[Any, Position]]:
+        return zip(self, self.item_at, strict=True)
+
+
+def position_of(root: Any, path: tuple[str | int, ...]) -> Position:
+    """The position of the value at `path` (keys and indexes), or of the nearest one that exists."""
+    here: Any = root
+    found: Position = getattr(root, "pos", NOWHERE)
+    for part in path:
+        if isinstance(here, Map) and part in here:
+            found, here = here.at(str(part)), here[str(part)]
+        elif isinstance(here, Seq) and isinstance(part, int) and part < len(here):
+            found, here = here.at(part), here[part]
+        else:
+            break
+    return found
+
+
+def plain(value: Any) -> Any:
+    """The same data as ordinary dicts and lists."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def load(text: str | bytes, findings: Findings, file: str = "") -> Map | None:
+    """Read one definition. Gives None when there is an error that leaves nothing to work on.
+
+    `text` is at most 1 MiB. Every problem is a finding with a position in `file`.
+    """
+    origin = Position(1, 1, 1, file)
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if len(raw) > MAX_BYTES:
+        findings.add(rules.TOO_LARGE, f"the definition has {len(raw):,} bytes; the limit is {MAX_BYTES:,}", origin)
+        return None
+    try:
+        decoded = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        findings.add(rules.ENCODING, f"byte {error.start} is not UTF-8", Position(line, 1, 1, file))
+        return None
+    if decoded.lstrip().startswith("{"):
+        decoded = _ESCAPED_PAIR.sub(_character, decoded)
+    reader = _Reader(findings, file)
+    value = reader.read(decoded)
+    if reader.failed:
+        return None
+    if not isinstance(value, Map):
+        findings.add(rules.NOT_A_MAPPING, f"a definition is a mapping, not {_kind(value)}", origin,
+            hint="start with `name:` and `steps:`")
+        return None
+    return value
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "an empty file"
+    return {list: "a list", Seq: "a list", bool: "true or false", str: "a text"}.get(type(value), "a number")
+
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Reader:
+    """One pass over the parser's events; no YAML object is ever constructed."""
+
+    def __init__(self, findings: Findings, file: str) -> None:
+        self.findings = findings
+        self.file = file
+        self.failed = False
+        self.nodes = 0
+        self.anchors: dict[str, Any] = {}
+        self.open_anchors: set[str] = set()
+        self.sizes: dict[str, int] = {}
+
+    def read(self, text: str) -> Any:
+        loader = None
+        try:
+            loader = _LOADER(text)
+            self.next = loader.get_event
+            self.next()  # stream start
+            event = self.next()
+            if isinstance(event, yaml.StreamEndEvent):
+                return None
+            value = self.value(self.next(), 0)
+            self.next()  # document end
+            event = self.next()
+            if not isinstance(event, yaml.StreamEndEvent):
+                self.fail(rules.MANY_DOCUMENTS, "the file holds more than one document", event)
+            return value
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            at = Position(mark.line + 1, mark.column + 1, 1, self.file) if mark else Position(1, 1, 1, self.file)
+            problem = error.problem or "the text could not be read"
+            self.failed = True
+            self.findings.add(rules.SYNTAX, str(problem), at, hint=_syntax_hint(str(problem)))
+        except yaml.reader.ReaderError as error:
+            place = error.position if isinstance(error.position, int) else 0
+            line = text.count("\n", 0, place) + 1
+            column = place - (text.rfind("\n", 0, place) + 1) + 1
+            self.failed = True
+            self.findings.add(rules.ENCODING, f"character {error.character!r} is not allowed",
+                Position(line, max(column, 1), 1, self.file))
+        except _Stop:
+            self.failed = True
+        finally:
+            if loader is not None:
+                loader.dispose()
+        return None
+
+    def fail(self, rule: Any, message: str, event: Any, hint: str = "") -> None:
+        self.failed = True
+        self.findings.add(rule, message, self.place(event), hint=hint)
+
+    def place(self, event: Any) -> Position:
+        start, end = event.start_mark, event.end_mark
+        length = end.column - start.column if end.line == start.line else 1
+        return Position(start.line + 1, start.column + 1, max(length, 1), self.file)
+
+    def count(self, event: Any, more: int = 1) -> None:
+        self.nodes += more
+        if self.nodes > MAX_NODES:
+            self.fail(rules.TOO_MANY_NODES, f"more than {MAX_NODES:,} values", event)
+            raise _Stop
+
+    def value(self, event: Any, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            self.fail(rules.TOO_DEEP, f"nested more than {MAX_DEPTH} levels deep", event)
+            raise _Stop
+        if isinstance(event, yaml.AliasEvent):
+            return self.alias(event)
+        anchor = event.anchor
+        before = self.nodes
+        if anchor is not None:
+            self.open_anchors.add(anchor)
+        self.count(event)
+        tag = event.tag
+        if tag is not None and tag != "!" or (tag == "!" and not isinstance(event, yaml.ScalarEvent)):
+            self.fail(rules.TAG, f"the tag {tag} is not allowed", event, "write the plain value")
+        if isinstance(event, yaml.ScalarEvent):
+            result = self.scalar(event)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            result = self.sequence(event, depth)
+        else:
+            result = self.mapping(event, depth)
+        if anchor is not None:
+            self.open_anchors.discard(anchor)
+            self.anchors[anchor] = result
+            self.sizes[anchor] = self.nodes - before
+        return result
+
+    def alias(self, event: Any) -> Any:
+        if event.anchor in self.open_anchors:
+            self.fail(rules.SELF_REFERENCE, f"*{event.anchor} stands inside of the value that it names", event)
+            raise _Stop
+        if event.anchor not in self.anchors:
+            self.fail(rules.SYNTAX, f"there is no anchor &{event.anchor} before this place", event)
+            raise _Stop
+        self.count(event, self.sizes[event.anchor])
+        return _copied(self.anchors[event.anchor])
+
+    def sequence(self, event: Any, depth: int) -> Seq:
+        result = Seq(self.place(event))
+        while not isinstance(item := self.next(), yaml.SequenceEndEvent):
+            at = self.place(item)
+            result.add(self.value(item, depth + 1), at)
+        return result
+
+    def mapping(self, event: Any, depth: int) -> Map:
+        result = Map(self.place(event))
+        while not isinstance(key_event := self.next(), yaml.MappingEndEvent):
+            at_key = self.place(key_event)
+            key = self.key(key_event, depth)
+            value_event = self.next()
+            at = self.place(value_event)
+            value = self.value(value_event, depth + 1)
+            if key is None:
+                continue
+            if key in result:
+                self.findings.add(rules.DUPLICATE_KEY, f"the key {key!r} stands twice in this mapping", at_key,
+                    related=(("first here", result.at_key(key)),))
+                self.failed = True
+                continue
+            result.put(key, value, at, at_key)
+        return result
+
+    def key(self, event: Any, depth: int) -> str | None:
+        if not isinstance(event, yaml.ScalarEvent):
+            if isinstance(event, yaml.AliasEvent) and isinstance(self.anchors.get(event.anchor), str):
+                return str(self.alias(event))
+            self.fail(rules.KEY_NOT_TEXT, "a key must be a text", event)
+            self.value(event, depth + 1)
+            return None
+        self.count(event)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = event.value
+            self.sizes[event.anchor] = 1
+        if event.tag is not None and event.tag != "!":
+            self.fail(rules.TAG, f"the tag {event.tag} is not allowed", event, "write the plain value")
+        if event.value == "<<" and event.implicit[0]:
+            self.fail(rules.MERGE_KEY, "merge keys (<<) are not part of YAML 1.2", event,
+                "use an alias for the whole mapping, or write the keys out")
+        return str(event.value)
+
+    def scalar(self, event: Any) -> Any:
+        text = str(event.value)
+        if not event.implicit[0] or event.style:
+            return text
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if _INT.match(text):
+            if len(text) > 17 or abs(int(text)) > MAX_SAFE_INTEGER:
+                self.fail(rules.BIG_INTEGER, f"{text[:40]} is beyond 2^53 and would lose digits", event,
+                    f'write it as a text: "{text[:40]}"')
+                return 0
+            return int(text)
+        if _FLOAT.match(text):
+            number = float(text) if len(text) <= 400 else math.inf
+            if math.isinf(number):
+                self.fail(rules.NUMBER_RANGE, f"{text[:40]} does not fit into a double", event)
+                return 0
+            return number
+        return text
+
+
+class _Stop(Exception):
+    """Reading cannot go on; the finding is already recorded."""
+
+
+def _character(match: re.Match[str]) -> str:
+    pair = bytes.fromhex(match[2] + match[3])
+    return match[1] + pair.decode("utf-16-be")
+
+
+def _copied(value: Any) -> Any:
+    """A deep copy: an alias never shares an object with its anchor."""
+    if isinstance(value, Map):
+        copy = Map(value.pos)
+        for key, item in value.items():
+            copy.put(key, _copied(item), value.at(key), value.at_key(key))
+        return copy
+    if isinstance(value, Seq):
+        items = Seq(value.pos)
+        for item, at in value.pairs():
+            items.add(_copied(item), at)
+        return items
+    return value
+
+
+def _syntax_hint(problem: str) -> str:
+    if "\\t" in problem or "tab" in problem:
+        return "indent with spaces"
+    if "mapping values are not allowed" in problem:
+        return "quote a text that contains ': '"
+    return ""
