@@ -38,7 +38,13 @@ class NotFoundError(StepError):
 
 
 class HttpError(StepError):
-    """An HTTP answer outside of the step's accepted statuses; see `http_error` for its subclasses."""
+    """An HTTP answer outside of the step's accepted statuses.
+
+    A machine sees exactly one name per failure, so a status has one class: 401 `AuthenticationError`, 403
+    `AuthorizationError`, 404 `NotFoundError`, 429 `RateLimited`, 5xx `ServerError`, every other one `HttpError` itself
+    (`http_error` decides). A definition may write `HttpError.503` or `HttpError`; `aslant.error_names` gives the
+    classes that this means.
+    """
 
     status = 0
 
@@ -100,3 +106,39 @@ class StepInProgress(StepError):
     """Another attempt of the same step holds its lease."""
 
     retryable = True
+
+
+class ModelError(StepError):
+    """A language model that gave no usable answer (refused, cut off, or not the format that was asked for)."""
+
+
+class ApprovalClosed(StepError):
+    """A decision on an approval that is decided already, has expired, or whose execution has ended."""
+
+
+def http_error(status: int, message: str, *, retry_after: float | None = None) -> StepError:
+    """The error for an HTTP status that the step does not accept. `retry_after` is in seconds."""
+    kind: type[StepError]
+    if status >= 500:
+        kind = ServerError
+    else:
+        kind = _BY_STATUS.get(status, HttpError)
+    error = kind(message, retry_after=retry_after)
+    if isinstance(error, HttpError):
+        error.status = status
+    return error
+
+
+_BY_STATUS: dict[int, type[StepError]] = {
+    401: AuthenticationError,
+    403: AuthorizationError,
+    404: NotFoundError,
+    429: RateLimited,
+}
+
+
+def named(name: str, message: str, *, retry_after: float | None = None) -> StepError:
+    """An error whose class has any name: `Retry.2`, or what a remote function called its own error."""
+    kind = type(name[:256] or "Error", (StepError,), {"__doc__": "An error that is known by its name only."})
+    error: StepError = kind(message, retry_after=retry_after)
+    return error

@@ -1,0 +1,78 @@
+"""What a function is told by its environment. Read when a function is called, never at import."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+MODEL_ALIASES: Mapping[str, str] = {
+    "gpt-4": "anthropic.claude-sonnet-4-20250514-v1:0",
+    "gpt-3.5": "anthropic.claude-3-5-haiku-20241022-v1:0",
+    "claude-opus": "anthropic.claude-opus-4-20250514-v1:0",
+    "claude-sonnet": "anthropic.claude-sonnet-4-20250514-v1:0",
+    "claude-haiku": "anthropic.claude-3-5-haiku-20241022-v1:0",
+}
+
+
+class SettingsError(Exception):
+    """A variable of the environment that cannot be read. Raised for whoever installs, not for a workflow's author."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings with their defaults. Lists are comma-separated in the environment, mappings are JSON."""
+
+    region: str = "us-east-1"
+    secret_prefix: str = "aslant/"          # ASLANT_SECRET_PREFIX; a secret is called <prefix><tenant>/<name>
+    http_allow: tuple[str, ...] = ()        # ASLANT_HTTP_ALLOW: hosts, *.domains and CIDR blocks that may be private
+    env_allow: tuple[str, ...] = ()         # ASLANT_ENV_ALLOW: variables that a definition may read
+    simulate: bool = False                  # ASLANT_SIMULATE=1: skills and types that are not there give a marked result
+    model: str = ""                         # ASLANT_MODEL: the default model; `offline` replaces every model
+    model_aliases: Mapping[str, str] = field(default_factory=lambda: MODEL_ALIASES)  # ASLANT_MODEL_ALIASES
+    skills: Mapping[str, str] = field(default_factory=dict)  # ASLANT_SKILLS: name -> Lambda ARN or https address
+    skill_modules: tuple[str, ...] = ()     # ASLANT_SKILL_MODULES: Python modules (names or paths) of skills
+    executions_table: str = "aslant-executions"  # ASLANT_EXECUTIONS_TABLE
+    event_bus: str = "default"              # ASLANT_EVENT_BUS
+    notify_topic: str = ""                  # ASLANT_NOTIFY_TOPIC: the topic of a notification that names none
+    slack_webhook: str = ""                 # ASLANT_SLACK_WEBHOOK: where `channel: slack` goes without a url
+    email_from: str = ""                    # ASLANT_EMAIL_FROM: a sender that SES has verified
+
+    @staticmethod
+    def read(environment: Mapping[str, str] | None = None) -> Settings:
+        """The settings of this environment. Raises SettingsError for a variable that is not valid JSON."""
+        env = os.environ if environment is None else environment
+        return Settings(
+            region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1",
+            secret_prefix=env.get("ASLANT_SECRET_PREFIX", "aslant/"),
+            http_allow=_items(env.get("ASLANT_HTTP_ALLOW", "")),
+            env_allow=_items(env.get("ASLANT_ENV_ALLOW", "")),
+            simulate=env.get("ASLANT_SIMULATE", "").lower() in ("1", "true", "yes"),
+            model=env.get("ASLANT_MODEL", ""),
+            model_aliases={**MODEL_ALIASES, **_mapping(env, "ASLANT_MODEL_ALIASES")},
+            skills=_mapping(env, "ASLANT_SKILLS"),
+            skill_modules=_items(env.get("ASLANT_SKILL_MODULES", "")),
+            executions_table=env.get("ASLANT_EXECUTIONS_TABLE", "aslant-executions"),
+            event_bus=env.get("ASLANT_EVENT_BUS", "default"),
+            notify_topic=env.get("ASLANT_NOTIFY_TOPIC", ""),
+            slack_webhook=env.get("ASLANT_SLACK_WEBHOOK", ""),
+            email_from=env.get("ASLANT_EMAIL_FROM", ""),
+        )
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _mapping(env: Mapping[str, str], name: str) -> dict[str, str]:
+    text = env.get(name, "").strip()
+    if not text:
+        return {}
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"{name} is not JSON: {error}") from None
+    if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
+        raise SettingsError(f"{name} must be a JSON object of texts")
+    return data

@@ -1,0 +1,51 @@
+"""The step types: which function runs each, and which model its configuration has. Imports nothing else of the product.
+
+`name -> Kind`. A native type runs inside of the state machine and has no function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """One row. `folder` is the folder in `functions/steps`, `model` is `module:class`; `ready` is false for a type that
+    compiles but cannot run yet (its function says so)."""
+
+    folder: str | None
+    model: str | None
+    ready: bool = True
+
+    @property
+    def native(self) -> bool:
+        return self.folder is None
+
+
+STEP_TYPES: Mapping[str, Kind] = {
+    "http": Kind("http", "aslant.configs.http:HttpConfig"),
+    "agent": Kind("agent", "aslant.configs.agent:AgentConfig"),
+    "scrape": Kind("unavailable", "aslant.configs.scrape:ScrapeConfig", ready=False),
+    "transform": Kind("transform", "aslant.configs.transform:TransformConfig"),
+    "aggregate": Kind("aggregate", "aslant.configs.aggregate:AggregateConfig"),
+    "notify": Kind("notify", "aslant.configs.notify:NotifyConfig"),
+    "email": Kind("unavailable", "aslant.configs.email:EmailConfig", ready=False),
+    "query": Kind("unavailable", "aslant.configs.query:QueryConfig", ready=False),
+    "command": Kind("unavailable", "aslant.configs.command:CommandConfig", ready=False),
+    "deploy": Kind("unavailable", "aslant.configs.kubernetes:DeployConfig", ready=False),
+    "scale": Kind("unavailable", "aslant.configs.kubernetes:ScaleConfig", ready=False),
+    "approval": Kind("approval", "aslant.configs.approval:ApprovalConfig"),
+    "skill": Kind("skill", "aslant.configs.skill:SkillConfig"),
+    "choice": Kind(None, None),
+    "parallel": Kind(None, None),
+    "foreach": Kind(None, None),
+    "wait": Kind(None, None),
+    "workflow": Kind(None, None),
+}
+
+
+def function_name(step_type: str) -> str:
+    """The name of the Lambda function that runs a step type, `aslant-<type>`. Raises KeyError for a native one."""
+    if STEP_TYPES[step_type].native:
+        raise KeyError(step_type)
+    return f"aslant-{step_type}"
