@@ -11,9 +11,10 @@ import difflib
 import json
 import math
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any, NamedTuple
 
-import re2
+import re2  # type: ignore[import-untyped]
 
 MAX_SAFE_INTEGER = 2**53
 MAX_DEPTH = 100
@@ -140,17 +141,16 @@ def _check_text(row: Row, value: str, pointer: str, name: str) -> Iterator[Input
 
 
 def _check_number(row: Row, value: float, pointer: str, name: str) -> Iterator[InputProblem]:
-    low, high = row.get("minimum"), row.get("maximum")
-    above, below, step = row.get("exclusiveMinimum"), row.get("exclusiveMaximum"), row.get("multipleOf")
-    if _is("number", low) and value < low:  # type: ignore[operator]
+    if (low := _bound(row, "minimum")) is not None and value < low:
         yield InputProblem(pointer, f"{name} is {value}, the minimum is {low}")
-    if _is("number", high) and value > high:  # type: ignore[operator]
+    if (high := _bound(row, "maximum")) is not None and value > high:
         yield InputProblem(pointer, f"{name} is {value}, the maximum is {high}")
-    if _is("number", above) and value <= above:  # type: ignore[operator]
-        yield InputProblem(pointer, f"{name} is {value}, it must be more than {above}")
-    if _is("number", below) and value >= below:  # type: ignore[operator]
-        yield InputProblem(pointer, f"{name} is {value}, it must be less than {below}")
-    if _is("number", step) and step and not float(value / step).is_integer():  # type: ignore[operator]
+    if (low := _bound(row, "exclusiveMinimum")) is not None and value <= low:
+        yield InputProblem(pointer, f"{name} is {value}, it must be more than {low}")
+    if (high := _bound(row, "exclusiveMaximum")) is not None and value >= high:
+        yield InputProblem(pointer, f"{name} is {value}, it must be less than {high}")
+    step = _bound(row, "multipleOf")
+    if step and math.isfinite(value) and (Fraction(str(value)) / Fraction(str(step))).denominator != 1:
         yield InputProblem(pointer, f"{name} is {value}, which is no multiple of {step}")
 
 
@@ -184,12 +184,21 @@ def _check_object(row: Row, value: Mapping[str, Any], pointer: str, name: str) -
 
 
 def _check_size(row: Row, size: int, what: str, unit: str, pointer: str, name: str) -> Iterator[InputProblem]:
-    low = row.get(f"min_{what}", row.get(f"min{what.title()}"))
-    high = row.get(f"max_{what}", row.get(f"max{what.title()}"))
-    if _is("number", low) and size < low:  # type: ignore[operator]
+    low = _bound(row, f"min_{what}", f"min{what.title()}")
+    high = _bound(row, f"max_{what}", f"max{what.title()}")
+    if low is not None and size < low:
         yield InputProblem(pointer, f"{name} has {size} {unit}, at least {low} are wanted")
-    if _is("number", high) and size > high:  # type: ignore[operator]
+    if high is not None and size > high:
         yield InputProblem(pointer, f"{name} has {size} {unit}, at most {high} are allowed")
+
+
+def _bound(row: Row, *names: str) -> float | None:
+    """The first number under one of `names`; a whole number stays an int for the messages."""
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+    return None
 
 
 def _unknown(name: str, known: Mapping[str, Any], pointer: str = "", owner: str = "") -> InputProblem:
