@@ -1,0 +1,225 @@
+"""Checks the shape of a definition against a pydantic model and reports every problem at its place."""
+
+from __future__ import annotations
+
+import difflib
+import types
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from translator.diagnostics import Findings
+from translator.findings import dialects as rules
+from translator.source import Map, position_of
+
+MOST = 100
+Path = tuple[str | int, ...]
+_KINDS = {
+    "string_type": "a text", "int_type": "an integer", "float_type": "a number", "bool_type": "true or false",
+    "list_type": "a list", "dict_type": "a mapping", "model_type": "a mapping", "int_from_float": "an integer",
+    "none_required": "null", "tuple_type": "a list",
+}
+
+
+def check(schema: type[BaseModel], document: Map, findings: Findings) -> bool:
+    """Whether `document` has the shape of `schema`; what does not is added to `findings` with its position."""
+    try:
+        schema.model_validate(document)
+    except ValidationError as error:
+        problems = _reduced(error, document)
+        for path, problem in problems[:MOST]:
+            _report(schema, document, path, problem, findings)
+        if len(problems) > MOST:
+            findings.add(rules.TOO_MANY_PROBLEMS, f"{len(problems) - MOST} more problems of this kind", document.pos)
+        return False
+    except RecursionError:
+        findings.add(rules.OUT_OF_RANGE, "steps are nested too deeply", document.pos)
+        return False
+    return True
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A hint that names the known word closest to `word`, or `otherwise` when none is close."""
+    close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    return f"did you mean `{close[0]}`?" if close else otherwise
+
+
+def label(path: Path) -> str:
+    """`steps[2].retry` for ("steps", 2, "retry")."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "the definition"
+
+
+def kind(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return f"the text {_short(value)}" if isinstance(value, str) else f"the number {value}"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def _reduced(error: ValidationError, document: Map) -> list[tuple[Path, list[Any]]]:
+    """The problems by place. Of the members of a union only the one that was meant counts.
+
+    pydantic puts the names of union members between the keys; they are what is not found in the data.
+    """
+    groups: dict[Path, dict[str, list[tuple[Path, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for item in error.errors(include_url=False, include_input=False):
+        path, union, member = _split(item, document)
+        groups[union if union is not None else path][member].append((path, item))
+    found: dict[Path, list[Any]] = defaultdict(list)
+    for place, members in groups.items():
+        plain = members.pop("", [])
+        for path, item in plain + _meant(place, members):
+            found[path].append(item)
+    return list(found.items())
+
+
+def _split(item: Any, document: Map) -> tuple[Path, Path | None, str]:
+    """The path in the data; the path of the outermost union on the way and the member's name, if there is one."""
+    path: list[str | int] = []
+    union: Path | None = None
+    member = ""
+    here: Any = document
+    location = item["loc"]
+    for index, part in enumerate(location):
+        inside = (isinstance(here, dict) and part in here) or (
+            isinstance(here, list) and isinstance(part, int) and part < len(here))
+        if inside:
+            here = here[part]
+            path.append(part)
+        elif index == len(location) - 1 and item["type"] == "missing":
+            path.append(part)
+        elif union is None and part != "[key]":
+            union, member = tuple(path), str(part)
+    return tuple(path), union, member
+
+
+def _meant(place: Path, members: dict[str, list[tuple[Path, Any]]]) -> list[tuple[Path, Any]]:
+    """The errors of the union member that fits best; those of all members when the value has a type of none."""
+    fitting = [errors for errors in members.values()
+        if not any(path == place and item["type"] in _KINDS for path, item in errors)]
+    if not fitting:
+        return [error for errors in members.values() for error in errors]
+    deep = [errors for errors in fitting if any(len(path) > len(place) for path, _ in errors)]
+    return min(deep or fitting, key=len)
+
+
+def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[Any], findings: Findings) -> None:
+    first = problem[0]
+    name = first["type"]
+    at = position_of(document, path)
+    if name == "extra_forbidden":
+        owner = path[:-1]
+        known = _keys(schema, owner)
+        key = str(path[-1])
+        holder = _value(document, owner)
+        findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a key of {label(owner)}",
+            holder.at_key(key) if isinstance(holder, Map) else at,
+            hint=did_you_mean(key, known, f"known keys: {', '.join(known)}" if len(known) <= 40 else ""))
+    elif name == "missing":
+        findings.add(rules.MISSING_KEY, f"{label(path[:-1])} has no {path[-1]!r}", position_of(document, path[:-1]),
+            hint=f"add `{path[-1]}:`")
+    elif name in ("literal_error", "enum"):
+        allowed = str(first["ctx"]["expected"])
+        value = _value(document, path)
+        words = [word.strip("' ") for word in allowed.replace(" or ", ",").split(",")]
+        findings.add(rules.NOT_ALLOWED, f"{label(path)} is {kind(value)}; it may be {allowed}", at,
+            hint=did_you_mean(value, words) if isinstance(value, str) else "")
+    elif all(item["type"] in _KINDS or item["type"] == "literal_error" for item in problem):
+        wanted = list(dict.fromkeys(_wanted(item) for item in problem))
+        if "a number" in wanted and "an integer" in wanted:
+            wanted.remove("an integer")
+        value = _value(document, path)
+        findings.add(rules.WRONG_TYPE, f"{label(path)} must be {' or '.join(wanted)}, not {kind(value)}", at,
+            hint=_type_hint(value, wanted))
+    else:
+        findings.add(rules.OUT_OF_RANGE, f"{label(path)} {_range(first)}", at)
+
+
+def _range(item: Any) -> str:
+    context = item.get("ctx", {})
+    match item["type"]:
+        case "greater_than_equal":
+            return f"must be at least {context['ge']}"
+        case "greater_than":
+            return f"must be more than {context['gt']}"
+        case "less_than_equal":
+            return f"must be at most {context['le']}"
+        case "string_too_short" if context["min_length"] == 1:
+            return "must not be empty"
+        case "string_too_long":
+            return f"must have at most {context['max_length']} characters"
+        case "too_short" if context["min_length"] == 1:
+            return "must not be empty"
+    text = str(item["msg"])
+    return "is wrong: " + text.removeprefix("Value error, ")
+
+
+def _wanted(item: Any) -> str:
+    return f"one of {item['ctx']['expected']}" if item["type"] == "literal_error" else _KINDS[item["type"]]
+
+
+def _type_hint(value: Any, wanted: list[str]) -> str:
+    if isinstance(value, str) and "a number" in wanted and value.replace(".", "", 1).isdigit():
+        return "remove the quotes"
+    if isinstance(value, (int, float, bool)) and "a text" in wanted:
+        return f'quote it: "{str(value).lower() if isinstance(value, bool) else value}"'
+    if not isinstance(value, (list, type(None))) and wanted == ["a list"]:
+        return "write a list: each item on a line of its own, after `- `"
+    return ""
+
+
+def _value(document: Any, path: Path) -> Any:
+    for part in path:
+        try:
+            document = document[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return document
+
+
+def _keys(schema: type[BaseModel], path: Path) -> list[str]:
+    """The keys that the model or models at `path` know."""
+    models = [schema]
+    for part in path:
+        models = [found for model in models for found in _step(model, part)] or models
+    return sorted({field.alias or name for model in models if isinstance(model, type) and issubclass(model, BaseModel)
+        for name, field in model.model_fields.items()})
+
+
+def _step(model: Any, part: str | int) -> list[Any]:
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        for name, field in model.model_fields.items():
+            if part == (field.alias or name):
+                return _members(field.annotation)
+        return []
+    arguments = get_args(model)
+    if get_origin(model) is dict and isinstance(part, str):
+        return _members(arguments[1])
+    if get_origin(model) is list and isinstance(part, int):
+        return _members(arguments[0])
+    return []
+
+
+def _members(annotation: Any) -> list[Any]:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _members(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return [found for member in get_args(annotation) for found in _members(member)]
+    return [annotation]
+
