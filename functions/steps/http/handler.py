@@ -1,0 +1,14 @@
+"""The Lambda function of http steps."""
+
+from __future__ import annotations
+
+from aslant import bootstrap
+from aslant.configs.http import HttpConfig
+from aslant.contracts import StepResult
+from aslant.step import StepRun, step
+from functions.steps.http import logic
+
+
+@step("http", HttpConfig)
+def handler(config: HttpConfig, run: StepRun) -> StepResult:
+    return logic.call(config, run, bootstrap.http(run.settings))

@@ -1,0 +1,182 @@
+"""One HTTP request: configuration -> request -> answer -> output, or the error class of its status."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+import urllib.parse
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from aslant.configs.http import Auth, HttpConfig
+from aslant.contracts import Json, StepResult
+from aslant.errors import ValidationError, http_error
+from aslant.ports import Http, HttpRequest, HttpResponse
+from aslant.step import StepRun, result
+from aslant.values import compact, render
+
+_UNREPEATABLE = ("POST", "PATCH")
+_EXCERPT = 300
+
+
+def call(config: HttpConfig, run: StepRun, http: Http) -> StepResult:
+    """Sends the request; the output is `status_code`, `headers` (lower-case names) and `body`.
+
+    `body` is parsed when the content type says JSON, null when there is none, base64 with `body_encoding: base64` when
+    it is not text, and else a text. Raises the errors of `aslant.errors.http_error` for a status that is not expected.
+    """
+    started = time.monotonic()
+    response = http.send(request(config, run))
+    if not expected(response.status, config.expected_status):
+        raise http_error(
+            response.status,
+            f"{config.method} {_shown(config.url)} answered {response.status}{_excerpt(response)}",
+            retry_after=retry_after(response.headers.get("retry-after"), time.time()),
+        )
+    output = {"status_code": response.status, "headers": dict(response.headers), **body_of(response)}
+    output["elapsed_ms"] = round((time.monotonic() - started) * 1000)
+    return result(output, calls=1)
+
+
+def request(config: HttpConfig, run: StepRun) -> HttpRequest:
+    """The request that a configuration describes."""
+    headers = {name: render(value) for name, value in config.headers.items() if value is not None}
+    for name, value in headers.items():
+        if any(character in name + value for character in "\r\n\0") or not name.isascii() or not name.strip():
+            raise ValidationError(f"the header {name[:40]!r} cannot be sent")
+    given = {name.lower() for name in headers}
+    query = _pairs(config.query)
+    if config.auth is not None:
+        name, value = _credentials(config.auth, run)
+        if config.auth.type == "api_key" and config.auth.location == "query":
+            query.append((name, value))
+        elif name.lower() not in given:
+            headers[name] = value
+    body, content_type = body_for(config)
+    if content_type and "content-type" not in given:
+        headers["Content-Type"] = content_type
+    if "user-agent" not in given:
+        headers["User-Agent"] = "aslant"
+    if config.method in _UNREPEATABLE and "idempotency-key" not in given:
+        headers["Idempotency-Key"] = run.idempotency_key
+    return HttpRequest(
+        config.method, _with_query(config.url, query), headers, body, run.remaining(config.timeout),
+        config.max_response_bytes, 10 if config.follow_redirects else 0,
+    )
+
+
+def body_for(config: HttpConfig) -> tuple[bytes | None, str]:
+    """The body's bytes and content type. A text that is a JSON object or list is sent as JSON, other texts as text."""
+    if config.form is not None:
+        return urllib.parse.urlencode(_pairs(config.form)).encode(), "application/x-www-form-urlencoded"
+    if config.json_body is not None:
+        return compact(config.json_body).encode("utf-8", "surrogatepass"), "application/json"
+    if config.body is None:
+        return None, ""
+    if not isinstance(config.body, str):
+        return compact(config.body).encode("utf-8", "surrogatepass"), "application/json"
+    kind = "application/json" if _is_json_text(config.body) else "text/plain; charset=utf-8"
+    return config.body.encode("utf-8", "surrogatepass"), kind
+
+
+def body_of(response: HttpResponse) -> dict[str, Json]:
+    """`body`, and `body_encoding` where it is base64."""
+    if not response.body:
+        return {"body": None}
+    kind = Message()
+    kind["content-type"] = response.headers.get("content-type", "")
+    media = kind.get_content_type() if response.headers.get("content-type") else ""
+    try:
+        text = response.body.decode(str(kind.get_param("charset", "utf-8")))
+    except (UnicodeDecodeError, LookupError):
+        return {"body": base64.b64encode(response.body).decode(), "body_encoding": "base64"}
+    if media == "application/json" or media.endswith("+json"):
+        try:
+            return {"body": json.loads(text, parse_constant=_no_constant)}
+        except (ValueError, RecursionError):
+            pass
+    return {"body": text}
+
+
+def expected(status: int, wanted: list[int | str]) -> bool:
+    """Whether a status is one of `200`, `"2xx"`, `"200-204"`."""
+    for each in wanted:
+        low, _, high = str(each).partition("-")
+        if low.endswith("xx"):
+            if status // 100 == int(low[0]):
+                return True
+        elif int(low) <= status <= int(high or low):
+            return True
+    return False
+
+
+def retry_after(header: str | None, now: float) -> float | None:
+    """Seconds to wait that a Retry-After header asks for; it holds seconds or a date. `now` is epoch seconds."""
+    if header is None:
+        return None
+    text = header.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text), 86_400.0)
+    try:
+        return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), 86_400.0)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _credentials(auth: Auth, run: StepRun) -> tuple[str, str]:
+    for secret in (auth.token, auth.password, auth.key):
+        run.redactor.learn(secret)
+    if auth.type == "bearer":
+        return _line("Authorization", f"Bearer {auth.token}")
+    if auth.type == "basic":
+        encoded = base64.b64encode(f"{auth.username}:{auth.password}".encode()).decode()
+        run.redactor.learn(encoded)
+        return "Authorization", f"Basic {encoded}"
+    return _line(auth.name, auth.key)
+
+
+def _line(name: str, value: str) -> tuple[str, str]:
+    if any(character in name + value for character in "\r\n\0"):
+        raise ValidationError("the credentials hold a line break")
+    return name, value
+
+
+def _pairs(values: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        (name, render(item))
+        for name, value in values.items()
+        for item in (value if isinstance(value, list) else [value])
+        if item is not None
+    ]
+
+
+def _with_query(url: str, query: list[tuple[str, str]]) -> str:
+    if not query:
+        return url
+    address, mark, fragment = url.partition("#")
+    return address + ("&" if "?" in address else "?") + urllib.parse.urlencode(query) + mark + fragment
+
+
+def _shown(url: str) -> str:
+    return url.partition("?")[0].partition("#")[0][:300]
+
+
+def _excerpt(response: HttpResponse) -> str:
+    text = response.body[: _EXCERPT * 4].decode("utf-8", "replace").strip()
+    return f": {text[:_EXCERPT]}" if text else ""
+
+
+def _is_json_text(text: str) -> bool:
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,45 @@
+"""Secrets in AWS Secrets Manager, then in the SSM Parameter Store. Names are `<prefix><tenant>/<name>`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aslant.adapters.aws_errors import step_error
+from aslant.adapters.clients import client, error_code
+from aslant.errors import AuthenticationError, NotFoundError
+
+
+@dataclass(frozen=True, slots=True)
+class AwsSecrets:
+    region: str
+    prefix: str
+
+    def get(self, tenant: str, name: str) -> str:
+        path = f"{self.prefix}{tenant}/{name}"
+        try:
+            return self._secret(path)
+        except NotFoundError:
+            pass
+        try:
+            return self._parameter(path)
+        except NotFoundError:
+            raise AuthenticationError(
+                f"there is no secret {name!r}: neither a secret {path} nor a parameter /{path.lstrip('/')}"
+            ) from None
+
+    def _secret(self, path: str) -> str:
+        try:
+            answer = client("secretsmanager", self.region).get_secret_value(SecretId=path)
+        except Exception as error:
+            if error_code(error) == "InvalidRequestException":  # marked for deletion
+                raise NotFoundError(path) from None
+            raise step_error(error, "reading a secret") from None
+        text = answer.get("SecretString")
+        return text if text is not None else answer["SecretBinary"].decode("utf-8", "replace")
+
+    def _parameter(self, path: str) -> str:
+        try:
+            answer = client("ssm", self.region).get_parameter(Name="/" + path.lstrip("/"), WithDecryption=True)
+        except Exception as error:
+            raise step_error(error, "reading a parameter") from None
+        return str(answer["Parameter"]["Value"])

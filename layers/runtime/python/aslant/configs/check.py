@@ -1,0 +1,161 @@
+"""Checks configurations against their models: at compile time with values that are not known yet, and at run time."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import types
+from functools import cache
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic import ValidationError as PydanticError
+
+from aslant.configs.base import UNKNOWN, Config
+from aslant.errors import ValidationError
+from aslant.step_types import STEP_TYPES
+
+__all__ = ["UNKNOWN", "check_config", "config_model", "parse", "problems"]
+
+Path = tuple[str | int, ...]
+Model = TypeVar("Model", bound=Config)
+
+
+@cache
+def config_model(step_type: str) -> type[Config] | None:
+    """The configuration model of a step type; None for a native or unknown type."""
+    kind = STEP_TYPES.get(step_type)
+    if kind is None or kind.model is None:
+        return None
+    module, _, name = kind.model.partition(":")
+    model: type[Config] = getattr(importlib.import_module(module), name)
+    return model
+
+
+def check_config(step_type: str, data: Any) -> list[tuple[Path, str]]:
+    """What is wrong with a configuration: (path of keys and indexes, message) for each problem, in order.
+
+    `data` is plain JSON in which `UNKNOWN` stands for each value that holds an expression; it satisfies any type.
+    A native step type has no configuration model, and nothing is wrong with it here.
+    """
+    model = config_model(step_type)
+    return [] if model is None or data is UNKNOWN else problems(model, data)
+
+
+def parse(model: type[Model], data: Any) -> Model:
+    """A configuration as its model. Raises ValidationError that names every field at fault, without its value."""
+    found = problems(model, data)
+    if found:
+        raise ValidationError("; ".join(f"{_pointer(path)}: {message}" if path else message for path, message in found))
+    return model.model_validate(data)
+
+
+def problems(model: type[Config], data: Any) -> list[tuple[Path, str]]:
+    """The problems of `data` as a `model`. Messages never hold a value, which may be a secret."""
+    if not isinstance(data, dict):
+        return [((), "must be a mapping")]
+    try:
+        model.model_validate(data)
+    except PydanticError as error:
+        return _readable(model, data, error)
+    return []
+
+
+def _readable(model: type[Config], data: Any, error: PydanticError) -> list[tuple[Path, str]]:
+    deepest: dict[Path, list[str]] = {}
+    for each in error.errors(include_url=False, include_context=True, include_input=False):
+        path = _path(data, each["loc"], each["type"] == "missing")
+        deepest.setdefault(path, []).append(_message(model, path, each))
+    # A value that fits no branch of a union fails in each; the branch that got furthest says what is wrong.
+    found = []
+    for path, messages in deepest.items():
+        if any(len(other) > len(path) and other[: len(path)] == path for other in deepest) and path:
+            continue
+        found.append((path, _joined(messages)))
+    return found
+
+
+def _path(data: Any, loc: tuple[int | str, ...], missing: bool) -> Path:
+    """The part of pydantic's location that is keys and indexes of the data; the rest names types of a union."""
+    path: list[str | int] = []
+    here = data
+    for position, part in enumerate(loc):
+        if isinstance(here, dict) and part in here:
+            here = here[part]
+            path.append(part)
+        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+            here = here[part]
+            path.append(part)
+        elif missing and position == len(loc) - 1:
+            path.append(part)
+    return tuple(path)
+
+
+_KINDS = {
+    "string_type": "a text", "int_type": "a whole number", "int_from_float": "a whole number", "float_type": "a number",
+    "bool_type": "true or false", "list_type": "a list", "dict_type": "a mapping", "model_type": "a mapping",
+    "model_attributes_type": "a mapping", "none_required": "null", "finite_number": "a finite number",
+}
+
+
+def _message(model: type[Config], path: Path, error: Any) -> str:
+    kind, context = str(error["type"]), error.get("ctx", {})
+    if kind in _KINDS:
+        return f"must be {_KINDS[kind]}"
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        return _unknown_key(model, path)
+    if kind == "literal_error":
+        return f"must be one of {context['expected']}".replace(" or ", ", ").replace("'", "")
+    if kind == "string_too_short":
+        return "must not be empty"
+    bounds = {"greater_than": "more than", "greater_than_equal": "at least", "less_than": "less than",
+              "less_than_equal": "at most"}
+    if kind in bounds:
+        return f"must be {bounds[kind]} {next(iter(context.values())):g}"
+    if kind == "string_pattern_mismatch":
+        return "is not a value that it takes"
+    return str(error["msg"])
+
+
+def _unknown_key(model: type[Config], path: Path) -> str:
+    owner = _model_at(model, path[:-1])
+    keys = sorted(field.alias or name for name, field in owner.model_fields.items()) if owner else []
+    close = difflib.get_close_matches(str(path[-1]), keys, 1, 0.6)
+    tail = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(keys)}"
+    return f"unknown key {path[-1]}; {tail}"
+
+
+def _model_at(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
+    here: type[BaseModel] | None = model
+    for part in path:
+        if isinstance(part, int) or here is None:
+            continue
+        field = next((f for name, f in here.model_fields.items() if part in (name, f.alias)), None)
+        here = _model_in(field.annotation) if field else None
+    return here
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (Annotated, Union, types.UnionType, list):
+        return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+    return None
+
+
+def _joined(messages: list[str]) -> str:
+    unique = list(dict.fromkeys(messages))
+    if len(unique) > 1 and all(text.startswith("must be ") for text in unique):
+        return "must be " + " or ".join(text.removeprefix("must be ") for text in unique)
+    return unique[0] if len(unique) == 1 else "; ".join(unique)
+
+
+def _pointer(path: Path) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
