@@ -53,6 +53,8 @@ LITERAL_BRACES = Rule("D034", Severity.WARNING, "braces that are plain text",
     "The stages dialect marks expressions by `${{ }}`; `{{ }}` without the dollar sign stays text.")
 MISSING_FIELD = Rule("D035", Severity.ERROR, "a setting of this step type is missing",
     "The step's type cannot do anything without this setting.")
+UNKNOWN_TARGET = Rule("D036", Severity.ERROR, "branch leads to a step that is not in this list",
+    "A branch names a step of the same list (in the stages dialect: of any stage). Correct the id, or move the step.")
 NO_EFFECT = Rule("D040", Severity.INFO, "a setting without effect",
     "The setting is understood, but there is nothing for it to change here. The message says why.")
 NOT_MERGED = Rule("D041", Severity.UNSUPPORTED, "outputs are not merged into one context",
@@ -73,24 +75,11 @@ CANNOT_SAY = Rule("D050", Severity.WARNING, "the dialect cannot say this",
 
 # graph, tasks, agents
 
-HOLE_NOT_CLOSED = Rule("D100", Severity.ERROR, "expression not closed",
-    "An opening delimiter has no closing one after it, so it is not clear where the expression ends. Close it, or put a"
-    " backslash before it to write the characters themselves.")
-UNKNOWN_TASK_TYPE = Rule("D101", Severity.ERROR, "unknown task type",
-    "A task's `type.type` is Command, Http, Query, Deploy, Scale, Approval, Conditional, Loop, Subworkflow, Plugin, or a"
-    " canonical step type such as transform or agent. Code of your own is called by a Plugin.")
-GIVEN_TWICE = Rule("D102", Severity.ERROR, "the same thing said twice",
-    "Two keys mean the same and both are given. Keep one of them.")
 BRANCH_TARGET = Rule("D103", Severity.ERROR, "branch names an unknown step",
     "A branch lists the ids of steps that exist in the same scope as the step that decides.")
-DURATION = Rule("D104", Severity.ERROR, "not a duration",
-    "A duration is a number of seconds, a text such as `90s`, `15m`, `1h`, or an ISO 8601 duration such as `PT15M`.")
 NOT_STREAMED = Rule("D105", Severity.UNSUPPORTED, "output is not streamed",
     "The output of a task arrives when the task has ended; a function's output can't be read before. The task runs as if"
     " `stream_output` were false.")
-OUTPUT_KEPT = Rule("D106", Severity.INFO, "output kept only where it is read",
-    "`collect_output: false` asks for no output. An output that no other step reads is never carried along, and one that"
-    " is read has to be, so the key changes nothing.")
 ROLLBACK_DISABLED = Rule("D107", Severity.WARNING, "rollback switched off",
     "The task asks for a rollback when it fails, and `enable_rollback: false` switches rollbacks off: a failure of the"
     " task then fails the execution. Remove one of the two.")
@@ -126,7 +115,5 @@ TIMEOUTS_DIFFER = Rule("D118", Severity.WARNING, "two timeouts for one wait",
     "The step has a timeout and so has the question it asks. The time people have to answer counts.")
 NOT_A_TRIGGER = Rule("D119", Severity.ERROR, "trigger in the middle of the graph",
     "A trigger node starts an execution, so nothing leads to it. Remove the connection, or use a node of another type.")
-NOT_SAYABLE = Rule("D120", Severity.INFO, "kept in its canonical spelling",
-    "The dialect has no words of its own for this, so the canonical key is written.")
 FREQUENCY = Rule("D121", Severity.ERROR, "unknown checkpoint frequency",
     "Checkpoints are written `every_node`, `every_<n>_nodes` (such as every_5_nodes), or `on_failure`.")

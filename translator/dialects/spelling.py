@@ -1,0 +1,229 @@
+"""How a dialect spells texts with holes, expressions and nested steps; and the walk that applies a spelling.
+
+A `Spelling` says what changes between a dialect and the canonical spelling; `carry_step` and `carry_workflow` apply it
+to the keys that both share. Positions of values are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from translator.diagnostics import Position
+from translator.dialects.templates import CLOSE, OPEN, hole_end, map_texts
+from translator.source import Map, Seq
+
+
+class Part(NamedTuple):
+    """A piece of a text: literal, or the expression of a hole without its delimiters."""
+
+    text: str
+    hole: bool = False
+
+
+TextChange = Callable[[str, Position], str]
+ExpressionChange = Callable[[str, Position], tuple[str, Position]]
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What changes on the way between a dialect and the canonical spelling."""
+
+    text: TextChange
+    expression: ExpressionChange
+    step: Callable[[Map], Map]
+
+
+# Keys of a canonical step, by how their values are read.
+EXPRESSION_KEYS = frozenset({"when"})
+TEMPLATE_KEYS = frozenset({"config", "items", "seconds", "until", "input"})
+PLAIN_KEYS = frozenset({
+    "id", "name", "description", "type", "output_key", "timeout", "heartbeat", "checkpoint", "pure", "labels",
+    "default", "mode", "wait_for_all", "max_parallel", "item_name", "index_name", "batch_size", "on_item_error",
+    "workflow", "wait_for_completion", "retry", "on_failure",
+})
+# Settings of a structural type that are keys of the step itself, not of its `config`.
+STRUCTURE = {
+    "choice": ("cases", "default", "mode"),
+    "parallel": ("branches", "wait_for_all", "max_parallel"),
+    "foreach": ("items", "item_name", "index_name", "steps", "batch_size", "on_item_error", "max_parallel"),
+    "wait": ("seconds", "until"),
+    "workflow": ("workflow", "input", "wait_for_completion"),
+}
+CANONICAL_TYPES = (
+    "http", "agent", "scrape", "transform", "choice", "parallel", "foreach", "wait", "notify", "email", "query",
+    "command", "deploy", "scale", "approval", "aggregate", "workflow", "skill",
+)
+
+_STRING = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'"
+_TOKEN = re.compile(_STRING + r"|(?<![\w.])[^\W\d]\w*", re.DOTALL)
+_KEY_AFTER = re.compile(r"\s*:")
+SIMPLE_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:\d+|'[^'\\\]{}]*'|\"[^\"\\\]{}]*\")\])*\Z")
+
+
+def parts(text: str) -> list[Part]:
+    """A canonical text as literal pieces (escapes resolved) and the expressions of its holes.
+
+    A hole that is never closed counts as literal: it is reported when the text is parsed.
+    """
+    found: list[Part] = []
+    literal: list[str] = []
+    here = 0
+    while here < len(text):
+        start = text.find(OPEN, here)
+        if start < 0:
+            break
+        if start > 0 and text[start - 1] == "\\":
+            literal.append(text[here : start - 1] + OPEN)
+            here = start + len(OPEN)
+            continue
+        end = hole_end(text, start + len(OPEN))
+        if end is None:
+            break
+        literal.append(text[here : start - 1] if text[start - 1 : start] == "$" and start > here else text[here:start])
+        if piece := "".join(literal):
+            found.append(Part(piece))
+        literal.clear()
+        found.append(Part(text[start + len(OPEN) : end].strip(), True))
+        here = end + len(CLOSE)
+    literal.append(text[here:])
+    if piece := "".join(literal):
+        found.append(Part(piece))
+    return found
+
+
+def map_holes(text: str, change: Callable[[str], str]) -> str:
+    """A canonical text with `change` applied to the expression of each hole; everything else stays as it is."""
+    out: list[str] = []
+    here = 0
+    while (start := text.find(OPEN, here)) >= 0:
+        begin = start + len(OPEN)
+        end = None if start > 0 and text[start - 1] == "\\" else hole_end(text, begin)
+        if end is None:
+            out.append(text[here:begin])
+            here = begin
+            continue
+        out.append(text[here:begin] + change(text[begin:end]))
+        here = end
+    return "".join(out) + text[here:]
+
+
+def rename(expression: str, name: Callable[[str], str | None]) -> str:
+    """Replace root names (not attributes, keys or words in strings) by what `name` gives for them, None: unchanged."""
+
+    def change(match: re.Match[str]) -> str:
+        word = match[0]
+        if word[0] in "\"'":
+            return word
+        if _KEY_AFTER.match(expression, match.end()) and _last_before(expression, match.start()) in ("{", ","):
+            return word  # a key of an object
+        new = name(word)
+        return word if new is None else new
+
+    return _TOKEN.sub(change, expression)
+
+
+def _last_before(text: str, end: int) -> str:
+    while end > 0 and text[end - 1].isspace():
+        end -= 1
+    return text[end - 1] if end else ""
+
+
+def put(target: Map, key: str, value: Any, source: Map, source_key: str | None = None) -> None:
+    """Set a value that came from `source_key` of `source`, with its positions."""
+    name = key if source_key is None else source_key
+    target.put(key, value, source.at(name), source.at_key(name))
+
+
+def put_changed(target: Map, key: str, value: Any, source: Map, change: ExpressionChange, was: str = "") -> None:
+    """Set an expression that came from `source`, respelled; what is no text (a boolean) stays."""
+    name = was or key
+    new, at = change(value, source.at(name)) if isinstance(value, str) else (value, source.at(name))
+    target.put(key, new, at, source.at_key(name))
+
+
+def carry_step(source: Map, target: Map, spelling: Spelling, skip: Iterable[str] = ()) -> None:
+    """Take the canonical keys of a step over into `target`, except those in `skip` and those already there."""
+    left_out = set(skip)
+    for key, value in source.items():
+        if key in left_out or key in target or value is None:
+            continue
+        at = source.at(key)
+        if key in PLAIN_KEYS:
+            target.move(key, source)
+        elif key in EXPRESSION_KEYS:
+            put_changed(target, key, value, source, spelling.expression)
+        elif key in TEMPLATE_KEYS:
+            put(target, key, map_texts(value, spelling.text, at), source)
+        elif key == "cache":
+            put(target, key, map_texts(value, spelling.text, at), source)
+        elif key == "depends_on":
+            put(target, key, dependencies(value, spelling), source)
+        elif key == "cases":
+            put(target, key, each(value, lambda case: _with_expressions(case, spelling)), source)
+        elif key == "compensation":
+            put(target, key, spelling.step(value), source)
+        elif key == "steps":
+            put(target, key, each(value, spelling.step), source)
+        elif key == "branches":
+            put(target, key, each(value, lambda branch: _branch(branch, spelling)), source)
+
+
+def dependencies(value: Seq, spelling: Spelling) -> Seq:
+    """`depends_on` with its guards respelled."""
+    result = Seq(value.pos)
+    for item, at in value.pairs():
+        result.add(_with_expressions(item, spelling) if isinstance(item, Map) else item, at)
+    return result
+
+
+def each(value: Seq, change: Callable[[Map], Map]) -> Seq:
+    result = Seq(value.pos)
+    for item, at in value.pairs():
+        result.add(change(item), at)
+    return result
+
+
+def _with_expressions(value: Map, spelling: Spelling) -> Map:
+    result = Map(value.pos)
+    for key, item in value.items():
+        if key in EXPRESSION_KEYS:
+            put_changed(result, key, item, value, spelling.expression)
+        else:
+            result.move(key, value)
+    return result
+
+
+def _branch(value: Map, spelling: Spelling) -> Map:
+    result = Map(value.pos)
+    for key, item in value.items():
+        put(result, key, each(item, spelling.step) if key == "steps" else item, value)
+    return result
+
+
+def carry_workflow(source: Map, target: Map, spelling: Spelling, skip: Iterable[str] = ()) -> None:
+    """Take the canonical keys of a workflow over into `target`, except `steps`, those in `skip` and those there."""
+    left_out = {"steps", "dialect", *skip}
+    for key, value in source.items():
+        if key in left_out or key in target or key.startswith("x-") or value is None:
+            continue
+        if key in ("outputs", "variables", "notifications"):
+            put(target, key, map_texts(value, spelling.text, source.at(key)), source)
+        elif key in ("rollback", "finally"):
+            put(target, key, each(value, spelling.step), source)
+        elif key in WORKFLOW_PLAIN:
+            target.move(key, source)
+
+
+WORKFLOW_PLAIN = frozenset({
+    "id", "name", "version", "description", "labels", "inputs", "output_types", "settings", "error_handlers",
+    "triggers",
+})
+
+
+def lift(kind: str, settings: Map, step: Map, config: Map) -> None:
+    """Share the settings of a type out between the step itself (its structure) and its `config`."""
+    for key in settings:
+        (step if key in STRUCTURE.get(kind, ()) else config).move(key, settings)
