@@ -1,0 +1,225 @@
+"""The local cloud: moto's services and its Step Functions interpreter in this process, with real handlers."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from infra.local import runtime
+from infra.local.clock import Clock
+from infra.local.functions import ACCOUNT, Function, Functions, Handler
+from infra.local.moto_patches.loading import load_interpreter
+
+Json = Any
+Event = dict[str, Any]  # one of GetExecutionHistory's events; `timestamp` is ISO 8601 text
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How an execution ended. `status` is SUCCEEDED, FAILED, TIMED_OUT or ABORTED; times are the cloud's."""
+
+    status: str
+    output: Json
+    error: str | None
+    cause: str | None
+    started: datetime
+    stopped: datetime
+
+
+class ExecutionHandle:
+    """A started execution."""
+
+    def __init__(self, execution: Any, finished: threading.Event) -> None:
+        self._execution = execution
+        self._finished = finished
+        self.arn: str = execution.exec_arn
+        self.name: str = execution.name
+
+    @property
+    def status(self) -> str:
+        """RUNNING, or how it ended."""
+        return str(self._execution.status)
+
+    def wait(self, timeout: float | None = None) -> Result:
+        """Wait until the execution ends, at most `timeout` real seconds, else TimeoutError."""
+        if not self._finished.wait(timeout):
+            raise TimeoutError(f"execution {self.name} still runs after {timeout} s")
+        done = self._execution
+        return Result(self.status, done.output, done.error, done.cause, done.start_date, done.stop_date)
+
+    def events(self, after_id: int = 0) -> list[Event]:
+        """The history so far, or the part of it after the event with that id. Ids count from 1."""
+        history: list[Event] = self._execution.exec_worker.env.event_manager._history_event_list
+        return [_plain(event) for event in history[after_id:]]
+
+
+def _plain(event: Mapping[str, Any]) -> Event:
+    return {**event, "type": str(getattr(event["type"], "value", event["type"]))}
+
+
+class LocalCloud:
+    """A context manager: inside, boto3 talks to moto, state machines execute, and functions run in this process.
+
+    `time_scale`: how many times faster waits, pauses before retries, and timeouts run. `handlers`: Lambda functions by name.
+    `environment`: variables that `os.environ` has inside. There can be one local cloud at a time in a process.
+    """
+
+    def __init__(
+        self,
+        *,
+        time_scale: float = 1.0,
+        handlers: Mapping[str, Handler] | None = None,
+        region: str = "us-east-1",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.clock = Clock(time_scale)
+        self.region = region
+        self._handlers = dict(handlers or {})
+        self._environment = dict(environment or {})
+        self._runtime = runtime.Runtime(self.clock, Functions(region), region)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        from moto import mock_aws
+
+        load_interpreter()
+        from infra.local.moto_patches.registry import install
+
+        with ExitStack() as stack:
+            self.clock = self._runtime.clock = Clock(self.clock.scale)
+            runtime.enter(self._runtime)
+            stack.callback(runtime.leave)
+            stack.enter_context(_environment(self._environment | {
+                "AWS_DEFAULT_REGION": self.region, "AWS_REGION": self.region,
+            }))  # fmt: skip
+            stack.enter_context(mock_aws(config={
+                "stepfunctions": {"execute_state_machine": True}, "lambda": {"use_docker": False},
+            }))  # fmt: skip
+            install(stack)
+            stack.callback(self._end_all)
+            for name, handler in self._handlers.items():
+                self.function(name, handler)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def function(self, name: str, handler: Handler, *, timeout: float = 900) -> str:
+        """Register (or replace) a Lambda function and return its ARN. `timeout`: seconds an invocation may take."""
+        function = self._runtime.functions.register(name, handler, timeout)
+        _register_with_moto(function, self.region)
+        return function.arn
+
+    def state_machine(self, name: str, definition: Mapping[str, Any] | str, *, type: str = "STANDARD") -> str:
+        """Create a state machine, or replace the definition of the one with that name; its ARN."""
+        text = definition if isinstance(definition, str) else json.dumps(definition)
+        backend = self._backend()
+        arn = f"arn:aws:states:{self.region}:{ACCOUNT}:stateMachine:{name}"
+        if any(machine.arn == arn for machine in backend.state_machines):
+            backend.update_state_machine(arn, definition=text)
+        else:
+            role = f"arn:aws:iam::{ACCOUNT}:role/local"
+            backend.create_state_machine(name=name, definition=text, roleArn=role, sm_type=type)
+        return arn
+
+    def start(self, machine_arn: str, input: Json, name: str | None = None) -> ExecutionHandle:
+        """Start an execution; without a name it gets a unique one."""
+        execution = self._backend().start_execution(machine_arn, name or str(uuid.uuid4()), json.dumps(input))
+        return self.execution(execution.exec_arn)
+
+    def execution(self, arn: str) -> ExecutionHandle:
+        """The handle of a started execution, whoever started it. Raises KeyError for an unknown one."""
+        return ExecutionHandle(self._runtime.executions[arn], self._runtime.finished[arn])
+
+    def children(self, arn: str) -> list[str]:
+        """ARNs of the executions that one started and waits, or waited, for; oldest first."""
+        with self._runtime.lock:
+            return list(self._runtime.children.get(arn, ()))
+
+    def stop(self, arn: str, *, error: str | None = None, cause: str | None = None) -> bool:
+        """Stop an execution and those it waits for; False when it had ended already."""
+        execution = self._runtime.executions[arn]
+        if self._runtime.finished[arn].is_set():
+            return False
+        execution.stop(stop_date=None, error=error, cause=cause)
+        return str(execution.status) == "ABORTED"
+
+    def client(self, service: str) -> Any:
+        """A boto3 client of a service of this cloud, made once."""
+        from infra.local.moto_patches.services import ClientMaker
+
+        return ClientMaker.client(service_name=service, region_name=self.region)
+
+    def _backend(self) -> Any:
+        from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+
+        return stepfunctions_parser_backends[ACCOUNT][self.region]
+
+    def _end_all(self) -> None:
+        """Stop what still runs, so that no thread carries a state on into the next cloud."""
+        with self._runtime.lock:
+            self._runtime.closing = True
+            running = [arn for arn, finished in self._runtime.finished.items() if not finished.is_set()]
+        for arn in running:
+            self._runtime.executions[arn].stop(stop_date=None, error=None, cause="the local cloud was closed")
+        _join("aslant-execution", "aslant-item", until=time.monotonic() + 5)
+
+
+def _join(*names: str, until: float) -> None:
+    for thread in threading.enumerate():
+        if thread.name in names:
+            thread.join(max(0.0, until - time.monotonic()))
+
+
+def _register_with_moto(function: Function, region: str) -> None:
+    """Make the function known to boto3's Lambda clients as well."""
+    from moto.awslambda_simple.models import lambda_simple_backends
+    from moto.iam.models import iam_backends
+
+    iam: Any = iam_backends[ACCOUNT]["aws"]
+    if not any(role.name == "local" for role in iam.roles.values()):
+        trust = {"Version": "2012-10-17", "Statement": [{
+            "Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole",
+        }]}  # fmt: skip
+        iam.create_role("local", json.dumps(trust), "/", None, "", [], 3600)
+    backend: Any = lambda_simple_backends[ACCOUNT][region]
+    backend.create_function({
+        "FunctionName": function.name,
+        "Runtime": "python3.13",
+        "Role": f"arn:aws:iam::{ACCOUNT}:role/local",
+        "Handler": "index.handler",
+        "Code": {"ZipFile": ""},
+        "Timeout": int(function.timeout),
+    })  # fmt: skip
+
+
+class _environment:
+    """Sets variables of `os.environ` for a while."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = values
+        self._before: dict[str, str | None] = {}
+
+    def __enter__(self) -> None:
+        for name, value in self._values.items():
+            self._before[name] = os.environ.get(name)
+            os.environ[name] = value
+
+    def __exit__(self, *_: object) -> None:
+        for name, before in self._before.items():
+            if before is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = before
