@@ -1,0 +1,126 @@
+"""The `aslant` command: finds the command's module, runs it and turns what happens into an exit code.
+
+Exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 130 interrupted. A command is a module of this package with
+`add_arguments(parser)` and `execute(args) -> int`; only the module of the command that is asked for is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from infra.cli.errors import FINDINGS, INTERRUPTED, USAGE, UsageError
+
+COMMANDS = {
+    "new": "write a commented starter definition",
+    "validate": "check definitions and report what is wrong with them",
+    "compile": "turn a definition into an AWS Step Functions state machine",
+    "graph": "draw a definition (Mermaid, Graphviz or SVG)",
+    "convert": "rewrite a definition in another dialect",
+    "run": "run a definition on this machine",
+    "explain": "say what a finding's code means and what to write instead",
+}
+_EXAMPLES = """\
+examples:
+  aslant new hello                      write hello.yaml, a first workflow
+  aslant validate hello.yaml            check it
+  aslant run hello.yaml -i who=Ada      run it here, no account needed
+  aslant compile hello.yaml --report    what it becomes on AWS
+
+exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 130 interrupted
+`aslant help COMMAND` says more about a command. ASLANT_DEBUG=1 shows the traceback of an internal fault.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Names the nearest command when one is misspelled."""
+
+    def error(self, message: str) -> NoReturn:
+        if "invalid choice" in message:
+            given = message.split("invalid choice: ", 1)[1].split(" (", 1)[0].strip("'\"")
+            known = message.split("choose from ", 1)[1].rstrip(")").replace("'", "").split(", ")
+            close = difflib.get_close_matches(given, known, 1)
+            message = message.split(": invalid choice", 1)[0] + f": there is no {given!r}"
+            message += f"; did you mean {close[0]}?" if close else f" (choose from {', '.join(known)})"
+        super().error(message)
+
+
+def parser(command: str | None) -> argparse.ArgumentParser:
+    """The parser with the arguments of `command`; other commands are known by name only."""
+    top = _Parser(
+        prog="aslant", description="Compiles workflow definitions into AWS Step Functions and runs them locally.",
+        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )
+    top.add_argument("--version", action="store_true", help="print the version")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, summary in COMMANDS.items():
+        module = importlib.import_module(f"infra.cli.{name}") if name == command else None
+        sub = commands.add_parser(
+            name, help=summary, description=getattr(module, "__doc__", summary), allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter, epilog=getattr(module, "EXAMPLES", None),
+        )
+        if module is not None:
+            module.add_arguments(sub)
+            sub.set_defaults(execute=module.execute)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line and gives its exit code. Writes to stdout and stderr; never raises for a user's fault."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["help"]:
+        given = [*given[1:2], "--help"]
+    chosen = next((word for word in given if not word.startswith("-")), None)
+    try:
+        return _execute(given, chosen)
+    except SystemExit as stop:  # argparse: help or a usage message, already printed
+        return stop.code if isinstance(stop.code, int) else USAGE
+    except UsageError as error:
+        print(f"aslant: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("aslant: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _abandon_stdout()
+        return 128 + signal.SIGPIPE
+    except Exception as error:
+        if os.environ.get("ASLANT_DEBUG") == "1":
+            raise
+        print(f"aslant: internal fault: {type(error).__name__}: {error}\n"
+            "This is a mistake in aslant, not in the definition. ASLANT_DEBUG=1 shows where.", file=sys.stderr)
+        return FINDINGS
+
+
+def _execute(given: list[str], chosen: str | None) -> int:
+    top = parser(chosen if chosen in COMMANDS else None)
+    args = top.parse_args(given)
+    if args.version:
+        from importlib.metadata import version
+
+        print(f"aslant {version('aslant')}")
+        return 0
+    if args.command is None:
+        top.print_help(sys.stderr)
+        return USAGE
+    code: int = args.execute(args)
+    sys.stdout.flush()
+    return code
+
+
+def _abandon_stdout() -> None:
+    """The reader is gone: keep the interpreter from complaining about it while it shuts down."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Printing findings and choosing colours."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any
+
+from infra.cli.errors import FINDINGS, FINE
+from translator import reporting
+from translator.diagnostics import Diagnostic, Severity
+
+_STYLES = {
+    "error": "bold red", "unsupported": "bold magenta", "warning": "bold yellow", "info": "bold blue",
+    "place": "bold", "source": "dim", "hint": "cyan",
+}
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=reporting.FORMATS, default="text", metavar="FORM",
+        help="how findings are printed: text (default), json, sarif or github")
+
+
+def add_strict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--strict", action="store_true", help="warnings and unsupported features count as errors")
+
+
+def exit_code(diagnostics: Iterable[Diagnostic], *, strict: bool = False) -> int:
+    """1 when a finding keeps the definition from being used; with `strict` when any but an info is there."""
+    bad = {Severity.ERROR, Severity.WARNING, Severity.UNSUPPORTED} if strict else {Severity.ERROR}
+    return FINDINGS if any(found.severity in bad for found in diagnostics) else FINE
+
+
+def print_findings(
+    diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], form: str, stream: IO[str], *, quiet: bool = False
+) -> None:
+    """All findings in one of the formats of `reporting`; `quiet` leaves out the summary when there are none."""
+    if form == "json":
+        stream.write(reporting.as_json(diagnostics))
+    elif form == "sarif":
+        from importlib.metadata import version
+
+        stream.write(reporting.as_sarif(diagnostics, version("aslant")))
+    elif form == "github":
+        stream.write(reporting.as_github(diagnostics))
+    elif colours(stream):
+        _print_coloured(diagnostics, sources, stream)
+    else:
+        stream.write(reporting.as_text(diagnostics, sources))
+    if form == "text" and (diagnostics or not quiet):
+        stream.write(reporting.summary(diagnostics) + "\n")
+
+
+def colours(stream: IO[str]) -> bool:
+    """Whether to colour: on a terminal that can, unless NO_COLOR is set (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def terminal() -> bool:
+    """Whether somebody sits in front of it: both standard input and standard output are a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def console(stream: IO[str]) -> Any:
+    """A rich console that changes nothing in the text: no wrapping, no markup, no emoji."""
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def _print_coloured(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], stream: IO[str]) -> None:
+    from rich.text import Text
+
+    out = console(stream)
+    for line in reporting.text_lines(diagnostics, sources):
+        out.print(Text.assemble(*((part.text, _STYLES.get(part.style, "")) for part in line)))

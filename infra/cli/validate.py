@@ -1,0 +1,53 @@
+"""Checks definitions and prints every finding with its place, the reason and what to write instead.
+
+FILE is a definition (YAML or JSON), a folder of definitions, or - for standard input. Definitions that are given
+together may call each other as sub-workflows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from infra.cli.files import read_all, texts
+from infra.cli.output import add_format, add_strict, exit_code, print_findings
+from infra.cli.siblings import siblings
+from translator.diagnostics import Diagnostic, TranslatorError
+from translator.findings.graph import UNKNOWN_WORKFLOW
+from translator.pipeline import Source, check_sources, compile_sources
+
+EXAMPLES = """\
+examples:
+  aslant validate release.yaml
+  aslant validate workflows/ --strict
+  aslant validate release.yaml --format github     annotations in a pull request
+  aslant validate workflows/ --format sarif > findings.sarif
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a definition, a folder of definitions, or -")
+    parser.add_argument("--dialect", help="read the files as this dialect instead of finding it out")
+    add_strict(parser)
+    add_format(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    sources = read_all(args.files, folders=True)
+    diagnostics = _check(sources, args.dialect)
+    print_findings(diagnostics, texts(sources), args.format, sys.stdout)
+    return exit_code(diagnostics, strict=args.strict)
+
+
+def _check(sources: list[Source], dialect: str | None) -> tuple[Diagnostic, ...]:
+    """Findings of `sources`; what they call is looked for in their folders."""
+    diagnostics = check_sources(sources, dialect=dialect)
+    if not any(found.code == UNKNOWN_WORKFLOW.code for found in diagnostics):
+        return diagnostics
+    try:
+        extra = siblings(sources, compile_sources(sources, dialect=dialect))
+    except TranslatorError:
+        return diagnostics
+    files = {source.file for source in sources}
+    together = check_sources([*sources, *extra], dialect=dialect)
+    return tuple(found for found in together if found.position.file in files)
