@@ -85,7 +85,7 @@ def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True) -> 
                 if with_secrets and event.get("secrets"):
                     raw = secrets.resolve(raw, event["secrets"], run.tenant, bootstrap.secrets(run.settings), run.redactor)
                 return checked(logic(parse(model, raw), run), run)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, it must leave without secrets
                 failure = _failure(error, event, run)
             # Raised out here so that no traceback carries the values that the logic worked on.
             raise failure

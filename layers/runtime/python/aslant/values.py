@@ -1,4 +1,4 @@
-"""What a JSON value looks like inside a text, how large it is, and whether it counts as true."""
+"""What a JSON value looks like inside a text, and how large it is."""
 
 from __future__ import annotations
 
@@ -6,13 +6,6 @@ import json
 from collections.abc import Callable
 
 from aslant.contracts import Json
-
-FALSE_VALUES = (None, False, 0, "", [], {})
-
-
-def truthy(value: Json) -> bool:
-    """False are null, false, 0, "", [] and {}; everything else is true, "false" and "0" too."""
-    return value is not None and value is not False and value not in FALSE_VALUES[2:]
 
 
 def render(value: Json) -> str:
@@ -23,8 +16,10 @@ def render(value: Json) -> str:
 
 
 def _whole(value: Json) -> Json:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(value)
+    """Floats with the digits that they have in an expression's text: 15 significant ones, and no `.0`."""
+    if isinstance(value, float):
+        value = float(f"{value:.15g}")
+        return int(value) if value.is_integer() and abs(value) < 1e21 else value
     if isinstance(value, list):
         return [_whole(item) for item in value]
     if isinstance(value, dict):

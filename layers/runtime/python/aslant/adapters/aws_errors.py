@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from aslant.adapters.clients import error_code
 from aslant.errors import (
     AuthorizationError,
@@ -24,6 +27,17 @@ _MISSING = frozenset({"ResourceNotFoundException", "NotFound", "NotFoundExceptio
 _SERVER = frozenset({"InternalServerException", "InternalServerError", "InternalFailure", "ServiceUnavailable",
                      "ServiceUnavailableException", "ModelNotReadyException", "ServiceException", "InternalError",
                      "ModelErrorException", "InternalServiceError"})
+
+
+@contextlib.contextmanager
+def calling(doing: str) -> Iterator[None]:
+    """Around a boto3 call: its failures become errors of steps that say what was being done."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise step_error(error, doing) from None
 
 
 def step_error(error: Exception, doing: str) -> StepError:

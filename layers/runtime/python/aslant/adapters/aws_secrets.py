@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aslant.adapters.aws_errors import step_error
-from aslant.adapters.clients import client, error_code
+from aslant.adapters.aws_errors import calling
+from aslant.adapters.clients import client
 from aslant.errors import AuthenticationError, NotFoundError
 
 
@@ -28,18 +28,12 @@ class AwsSecrets:
             ) from None
 
     def _secret(self, path: str) -> str:
-        try:
+        with calling("reading a secret"):
             answer = client("secretsmanager", self.region).get_secret_value(SecretId=path)
-        except Exception as error:
-            if error_code(error) == "InvalidRequestException":  # marked for deletion
-                raise NotFoundError(path) from None
-            raise step_error(error, "reading a secret") from None
         text = answer.get("SecretString")
-        return text if text is not None else answer["SecretBinary"].decode("utf-8", "replace")
+        return str(text) if text is not None else answer["SecretBinary"].decode("utf-8", "replace")
 
     def _parameter(self, path: str) -> str:
-        try:
+        with calling("reading a parameter"):
             answer = client("ssm", self.region).get_parameter(Name="/" + path.lstrip("/"), WithDecryption=True)
-        except Exception as error:
-            raise step_error(error, "reading a parameter") from None
         return str(answer["Parameter"]["Value"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, cast
 
 _lock = threading.Lock()
 _clients: dict[tuple[str, str], Any] = {}
@@ -18,7 +18,7 @@ def client(service: str, region: str, *, read_timeout: float = 60) -> Any:
             from botocore.config import Config
 
             config = Config(connect_timeout=5, read_timeout=read_timeout, retries={"max_attempts": 3, "mode": "standard"})
-            _clients[key] = boto3.client(service, region_name=region, config=config)
+            _clients[key] = cast(Any, boto3).client(service, region_name=region, config=config)
         return _clients[key]
 
 

@@ -23,7 +23,7 @@ class AgentConfig(Config):
     """The system prompt."""
     input: Any = None
     """Data for the model, added to the prompt as JSON (a text as it is)."""
-    parameters: Data = {}
+    parameters: Data = Field(default_factory=dict)
     """More named data for the model, added like `input`."""
     temperature: Annotated[float, Field(ge=0, le=2), MAYBE] = 0.7
     """Randomness. Bedrock's models take 0 to 1; more counts as 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from aslant.configs.base import LOWER, MAYBE, Config, Flag, Name, Seconds, Text, TextOrTexts, known
@@ -19,7 +19,7 @@ class ApprovalConfig(Config):
     """What kind of answer it takes."""
     approvers: TextOrTexts | None = None
     """Who may answer: users, email addresses, or roles; everybody when left out."""
-    options: Annotated[list[Name], MAYBE] = []
+    options: Annotated[list[Name], MAYBE] = Field(default_factory=list)
     """The answers of a multiple choice."""
     timeout: Seconds = 3600
     """Seconds to wait for an answer."""

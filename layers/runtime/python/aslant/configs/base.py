@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WrapValidator, model_validator
 
 
-class _Unknown:
-    """A value that an expression gives later. It satisfies every type."""
+class _Unknown(Enum):
+    """A value that an expression gives later. It satisfies every type; an enum member stays itself when copied."""
 
-    _only: _Unknown | None = None
-
-    def __new__(cls) -> _Unknown:
-        if cls._only is None:
-            cls._only = super().__new__(cls)
-        return cls._only
-
-    def __repr__(self) -> str:
-        return "UNKNOWN"
-
-    def __deepcopy__(self, memo: Any) -> _Unknown:
-        return self
-
-    def __copy__(self) -> _Unknown:
-        return self
+    UNKNOWN = "UNKNOWN"
 
 
-UNKNOWN: Any = _Unknown()
+UNKNOWN: Any = _Unknown.UNKNOWN
 
 
 def known(*values: Any) -> bool:

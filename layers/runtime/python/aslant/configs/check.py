@@ -80,10 +80,8 @@ def _path(data: Any, loc: tuple[int | str, ...], missing: bool) -> Path:
     path: list[str | int] = []
     here = data
     for position, part in enumerate(loc):
-        if isinstance(here, dict) and part in here:
-            here = here[part]
-            path.append(part)
-        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+        known_key = isinstance(here, dict) and part in here
+        if known_key or (isinstance(here, list) and isinstance(part, int) and part < len(here)):
             here = here[part]
             path.append(part)
         elif missing and position == len(loc) - 1:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from pydantic import Field
+
 from aslant.configs.base import MAYBE, Config, Name, Scalar, Scalars, Seconds, Text
 
 
@@ -12,9 +14,9 @@ class CommandConfig(Config):
 
     command: Name
     """The program."""
-    args: Annotated[list[Scalar], MAYBE] = []
+    args: Annotated[list[Scalar], MAYBE] = Field(default_factory=list)
     """Its arguments, each passed as it is."""
-    env: Scalars = {}
+    env: Scalars = Field(default_factory=dict)
     """Its environment."""
     stdin: Text = ""
     """Its input."""

@@ -26,6 +26,10 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
+def _success() -> list[int | str]:
+    return ["2xx"]
+
+
 Status = Annotated[int | str, PlainValidator(_status), MAYBE]
 
 
@@ -63,9 +67,9 @@ class HttpConfig(Config):
     """The address, http or https."""
     method: Method = "GET"
     """The HTTP method."""
-    headers: Scalars = {}
+    headers: Scalars = Field(default_factory=dict)
     """Request headers. Except for Accept, Accept-Language, Content-Type and User-Agent, they stay with the first host."""
-    query: Annotated[dict[str, QueryValue], MAYBE] = {}
+    query: Annotated[dict[str, QueryValue], MAYBE] = Field(default_factory=dict)
     """Parameters that are added to the address; a list repeats the parameter, null leaves it out."""
     body: Any = None
     """The body: a text is sent as it is, everything else as JSON."""
@@ -77,7 +81,7 @@ class HttpConfig(Config):
     """Credentials of the request."""
     timeout: Seconds = 30
     """Seconds for the whole request, redirects and reading included."""
-    expected_status: Annotated[list[Status], BeforeValidator(_listed), MAYBE] = ["2xx"]
+    expected_status: Annotated[list[Status], BeforeValidator(_listed), MAYBE] = Field(default_factory=_success)
     """The statuses that are a success: 200, `2xx`, `200-204`, or a list of such."""
     max_response_bytes: Annotated[Count, Field(le=50_000_000)] = 5_000_000
     """Bytes of the response, after decompression, that are read before the step fails."""

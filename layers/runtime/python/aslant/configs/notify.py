@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
 from aslant.configs.base import LOWER, MAYBE, Config, Data, Name, Scalars, Seconds, Text, TextOrTexts
 
 Channel = Annotated[Literal["sns", "slack", "webhook", "email", "event"], LOWER]
@@ -24,9 +26,9 @@ class NotifyConfig(Config):
     """The subject of an email or SNS message."""
     message: Any = ""
     """The message: a text, or data that is sent as JSON."""
-    data: Data = {}
+    data: Data = Field(default_factory=dict)
     """Data that goes along with a webhook or an event."""
-    headers: Scalars = {}
+    headers: Scalars = Field(default_factory=dict)
     """More headers of a webhook."""
     event_type: Name = "workflow_notification"
     """The detail type of an event."""

@@ -22,7 +22,7 @@ class QueryConfig(Config):
     """The kind of database."""
     connection_string: Name | None = None
     """Where the database is; a secret."""
-    parameters: Annotated[list[Any], MAYBE] | Data = []
+    parameters: Annotated[list[Any], MAYBE] | Data = Field(default_factory=list)
     """Values that are bound to the query's placeholders: a list for `$1`, an object for names. Never pasted in."""
     read_only: Flag = False
     """Refuse everything that writes."""

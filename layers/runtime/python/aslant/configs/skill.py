@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from aslant.configs.base import Config, Data, Name
 
 
@@ -10,5 +12,5 @@ class SkillConfig(Config):
 
     skill: Name
     """The name that the skill is registered under."""
-    parameters: Data = {}
+    parameters: Data = Field(default_factory=dict)
     """The skill's arguments by name."""

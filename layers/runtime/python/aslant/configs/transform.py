@@ -15,7 +15,7 @@ class Evaluate(Config):
 
     expressions: Data
     """Name -> expression tree."""
-    slots: Data = {}
+    slots: Data = Field(default_factory=dict)
     """`kind:name` -> the value of a reference in these trees."""
 
 

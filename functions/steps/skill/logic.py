@@ -1,0 +1,53 @@
+"""A registered skill: a Python callable, a Lambda function or an HTTP endpoint, called with the step's parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from aslant import skills
+from aslant.configs.skill import SkillConfig
+from aslant.contracts import Json, StepResult
+from aslant.errors import ValidationError, http_error
+from aslant.ports import Functions, Http, HttpRequest
+from aslant.step import StepRun, result
+from aslant.values import compact
+
+_MAX_ANSWER = 5_000_000
+
+
+def call(
+    config: SkillConfig, run: StepRun, http: Callable[[], Http], functions: Callable[[], Functions]
+) -> StepResult:
+    """The skill's return value as the output.
+
+    A skill that nobody registered is a SkillNotFound, or under simulation an output that says `simulated`. An error of
+    the skill keeps its class name.
+    """
+    settings = run.settings
+    target = skills.find(config.skill, settings.skills, settings.skill_modules)
+    if target is None:
+        if settings.simulate:
+            return result({"simulated": True, "skill": config.skill, "parameters": config.parameters})
+        raise skills.not_found(config.skill, skills.names(settings.skills))
+    if not isinstance(target, str):
+        return result(skills.call(config.skill, target, config.parameters))
+    if target.startswith("arn:"):
+        return result(functions().invoke(target, config.parameters), calls=1)
+    return result(_post(target, config, run, http()), calls=1)
+
+
+def _post(url: str, config: SkillConfig, run: StepRun, http: Http) -> Json:
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "aslant",
+               "Idempotency-Key": run.idempotency_key}
+    body = compact(config.parameters).encode("utf-8", "surrogatepass")
+    response = http.send(HttpRequest("POST", url, headers, body, run.remaining(), _MAX_ANSWER))
+    if response.status // 100 != 2:
+        detail = response.body[:1000].decode("utf-8", "replace").strip()[:300]
+        raise http_error(response.status, f"skill {config.skill} answered {response.status}: {detail}")
+    if not response.body:
+        return None
+    try:
+        return json.loads(response.body)
+    except (ValueError, RecursionError):
+        raise ValidationError(f"skill {config.skill} did not answer with JSON") from None

@@ -1,0 +1,195 @@
+"""Runs one script in a process of its own. Started by `aslant.sandbox` as `python -I -S sandbox_runner.py`.
+
+Reads {"script", "names", "limits", "seal"} as JSON from standard input, locks itself in, runs the script, and writes
+{"value": …} or {"error": …, "line": …} to the pipe that was its standard output. Imports nothing of the product.
+
+The locks, each of which holds on its own: no environment, limits of the kernel, a seccomp filter (where the kernel has
+it) against processes, programs and sockets, and an audit hook that refuses every event that is not on a short list.
+"""
+
+import ast
+import io
+import json
+import os
+import resource
+import sys
+from typing import Any
+
+# Modules that scripts expect. They are imported before the locks close, so that no later import needs more rights.
+_USUAL = (
+    "base64", "bisect", "calendar", "collections", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum",
+    "fractions", "functools", "hashlib", "heapq", "html", "itertools", "json", "math", "operator", "random", "re",
+    "statistics", "string", "textwrap", "time", "typing", "unicodedata", "urllib.parse", "uuid", "zlib",
+)
+
+_EVENTS = frozenset({
+    "import", "compile", "exec", "marshal.loads", "marshal.load", "object.__getattr__", "object.__setattr__",
+    "object.__delattr__", "builtins.id", "sys._getframe", "time.sleep", "array.__new__", "sys.unraisablehook",
+    "sys.excepthook", "pickle.find_class", "cpython._PySys_ClearAuditHooks", "cpython.PyInterpreterState_Clear",
+    "cpython.run_stdin", "os.putenv", "os.unsetenv",
+})
+_PATH_EVENTS = frozenset({"open", "os.listdir", "os.scandir", "os.mkdir", "os.remove", "os.rmdir"})
+_REFUSED_MODULES = frozenset({
+    "ctypes", "_ctypes", "_posixsubprocess", "subprocess", "multiprocessing", "_multiprocessing", "socket", "_socket",
+    "ssl", "_ssl", "asyncio", "mmap", "fcntl", "pty", "gc", "faulthandler", "readline", "cffi", "_cffi_backend",
+    "site", "ensurepip", "pip", "resource", "_testcapi", "_testinternalcapi", "_xxsubinterpreters", "code", "webbrowser",
+})
+
+
+def limit(limits: dict[str, int]) -> None:
+    """Limits of the kernel for this process; the hard ones too, so that they cannot be raised again."""
+    for name, value in limits.items():
+        kind = getattr(resource, "RLIMIT_" + name)
+        hard = resource.getrlimit(kind)[1]
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)
+        resource.setrlimit(kind, (value, value))
+
+
+def seal() -> bool:
+    """A seccomp filter: the listed calls fail with EPERM. Returns whether the kernel took it."""
+    import ctypes
+    import struct
+
+    machine = os.uname().machine
+    calls = {
+        # fork vfork execve execveat clone3 ptrace process_vm_readv/writev kill tkill tgkill socket socketpair connect
+        # bind listen sendto sendmsg unshare setns mount umount2 chroot pivot_root bpf perf_event_open userfaultfd
+        # io_uring_setup keyctl add_key memfd_create symlink symlinkat link linkat pidfd_open pidfd_getfd
+        "x86_64": (0xC000003E, 56, (57, 58, 59, 322, 435, 101, 310, 311, 62, 200, 234, 41, 53, 42, 49, 50, 44, 46, 272,
+                   308, 165, 166, 161, 155, 321, 298, 323, 425, 250, 248, 319, 88, 266, 86, 265, 434, 438)),
+        "aarch64": (0xC00000B7, 220, (221, 281, 435, 117, 270, 271, 129, 130, 131, 198, 199, 203, 200, 201, 206, 211, 97,
+                    268, 40, 39, 51, 41, 280, 241, 282, 425, 219, 217, 279, 36, 37, 434, 438)),
+    }.get(machine)
+    if calls is None:
+        return False
+    architecture, clone, numbers = calls
+    refuse, allow = 0x00050001, 0x7FFF0000  # SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW
+    numbers = (*numbers, clone)
+    count = len(numbers)
+    load, equal, at_least, give = 0x20, 0x15, 0x35, 0x06  # BPF instructions; jumps count from the next one
+    program = [(load, 0, 0, 4), (equal, 1, 0, architecture), (give, 0, 0, refuse), (load, 0, 0, 0)]
+    program.append((at_least, count + 1, 0, 0x40000000))  # another ABI's numbers
+    program += [(equal, count - index, 0, number) for index, number in enumerate(numbers)]
+    program += [(give, 0, 0, allow), (give, 0, 0, refuse)]
+    packed = b"".join(struct.pack("HBBI", *each) for each in program)
+    buffer = ctypes.create_string_buffer(packed)
+
+    class Filter(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+
+    described = Filter(len(program), ctypes.cast(buffer, ctypes.c_void_p).value)
+    library: Any = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(38, 1, 0, 0, 0) != 0:  # PR_SET_NO_NEW_PRIVS
+        return False
+    return bool(library.prctl(22, 2, ctypes.byref(described), 0, 0) == 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+
+
+def lock(own: str, library: str) -> None:
+    """The audit hook. It uses nothing that a script could exchange: only values of its own closure and their methods."""
+    events, path_events, refused, text, error = _EVENTS, _PATH_EVENTS, _REFUSED_MODULES, str, PermissionError
+    kind, number = type, int
+    writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    own_prefix, library_prefix = own + "/", library + "/"
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event in path_events:
+            path = args[0]
+            if event == "open" and kind(path) is number:
+                return
+            if kind(path) is text and "\0" not in path and "/../" not in "/" + path + "/":
+                inside = path.startswith(own_prefix) or path == own or not path.startswith("/")
+                if inside:
+                    return
+                if path.startswith(library_prefix) or path == library:
+                    if event == "os.listdir" or event == "os.scandir":
+                        return
+                    if event == "open" and not args[2] & writing and "/site-packages" not in path:
+                        return
+            raise error("the sandbox refuses " + event + " outside of its own folder")
+        if event == "import":
+            if args[0] in refused:
+                raise error("the sandbox refuses the module " + args[0])
+            return
+        if event not in events:
+            raise error("the sandbox refuses " + event)
+
+    sys.addaudithook(hook)
+
+
+def compiled(script: str) -> Any:
+    """The script as a function body; the value of a last expression is returned, or the variable `result`."""
+    tree = ast.parse(script, "script")
+    body = tree.body
+    if body and isinstance(body[-1], ast.Expr):
+        body[-1] = ast.copy_location(ast.Return(body[-1].value), body[-1])
+    elif any(isinstance(node, ast.Name) and node.id == "result" and isinstance(node.ctx, ast.Store)
+             for statement in body for node in ast.walk(statement)):
+        body.append(ast.Return(ast.Name("result", ast.Load())))
+    wrapper: Any = ast.parse("def script(data, input, results, items): pass", "script")
+    wrapper.body[0].body = body or [ast.Pass()]
+    return compile(ast.fix_missing_locations(wrapper), "script", "exec")
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """Class and text of a failure, and the script's line where it came from."""
+    line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "script":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    name = type(error).__name__
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return {"error": name + ": " + text[:2000] if text else name, "line": line}
+
+
+def main() -> None:
+    job = json.loads(sys.stdin.buffer.read())
+    answer = os.dup(1)
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(quiet, number)
+    os.environ.clear()
+    for name in _USUAL:
+        __import__(name)
+    library = os.path.dirname(os.path.realpath(os.__file__))
+    sys.path[:] = [path for path in sys.path if path.startswith(library) and "site-packages" not in path]
+    sys.stdout = sys.stderr = io.StringIO()
+    own = os.getcwd()
+    try:
+        program = compiled(job["script"])
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        send(answer, describe(error))
+        return
+    limit(job["limits"])
+    if job["seal"]:
+        seal()
+    names = job["names"]
+    del job
+    for name in [*_REFUSED_MODULES, "__main__"]:
+        sys.modules.pop(name, None)
+    lock(own, library)
+    try:
+        space: dict[str, Any] = {"__name__": "script", "__builtins__": __builtins__}
+        exec(program, space)  # noqa: S102 - this is what the locks are for
+        value = space["script"](*(names.get(name) for name in ("data", "input", "results", "items")))
+        if isinstance(value, (map, filter, zip, range, set, frozenset, tuple)) or hasattr(value, "__next__"):
+            value = list(value)
+        text = json.dumps({"value": value}, allow_nan=False)
+    except BaseException as error:  # noqa: BLE001 - exits and interrupts are failures of the script too
+        text = json.dumps(describe(error))
+    write(answer, text)
+
+
+def send(answer: int, value: dict[str, Any]) -> None:
+    write(answer, json.dumps(value))
+
+
+def write(answer: int, text: str) -> None:
+    data = text.encode("utf-8", "surrogatepass")
+    while data:
+        data = data[os.write(answer, data):]
+
+
+main()

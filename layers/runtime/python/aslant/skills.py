@@ -1,0 +1,161 @@
+"""Skills: named pieces of work that definitions call. Python functions are registered here, by this process.
+
+    @skill
+    def test_runner(suite: str, coverage_threshold: int = 80) -> dict: ...
+
+A target is a Python callable, a Lambda ARN, or an https address. Each takes the step's parameters by name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, overload
+
+from aslant.contracts import Json
+from aslant.errors import SkillNotFound, ValidationError
+
+Target = Callable[..., Any] | str
+F = TypeVar("F", bound=Callable[..., Any])
+
+_registered: dict[str, Target] = {}
+_loaded: set[str] = set()
+_lock = threading.RLock()
+
+
+@overload
+def skill(function: F) -> F: ...
+@overload
+def skill(*, name: str) -> Callable[[F], F]: ...
+def skill(function: Any = None, *, name: str = "") -> Any:
+    """Registers the decorated function under its own name, or under `name`."""
+    if function is not None:
+        register(function.__name__, function)
+        return function
+
+    def decorate(target: Any) -> Any:
+        register(name, target)
+        return target
+
+    return decorate
+
+
+def register(name: str, target: Target) -> None:
+    """Registers a callable, a Lambda ARN or an http(s) address; a later registration replaces an earlier one."""
+    if isinstance(target, str) and not is_remote(target):
+        raise ValueError(f"the skill {name} is neither callable, nor a Lambda ARN, nor an http(s) address")
+    with _lock:
+        _registered[name] = target
+
+
+def unregister(*names: str) -> None:
+    """Removes skills; without names, all of them and the memory of which modules were loaded."""
+    with _lock:
+        for name in names or tuple(_registered):
+            _registered.pop(name, None)
+        if not names:
+            _loaded.clear()
+
+
+def is_remote(target: str) -> bool:
+    return target.startswith(("arn:", "https://", "http://"))
+
+
+def load_module(path_or_name: str) -> list[str]:
+    """Registers the skills of a Python module, given by its file or its dotted name; gives their names, sorted.
+
+    Skills are the entries of the module's `SKILLS` mapping, what it registers itself, and its public functions (defined
+    in it, no leading underscore) when it has no `SKILLS`. Raises ValidationError when there is no such module.
+    """
+    with _lock:
+        before = dict(_registered)
+        module = _import(path_or_name)
+        table = getattr(module, "SKILLS", None)
+        if isinstance(table, Mapping):
+            for name, target in table.items():
+                register(str(name), target)
+        else:
+            for name, target in vars(module).items():
+                public = not name.startswith("_") and inspect.isfunction(target)
+                # A function of the module, and a name that the module did not register itself just now.
+                if public and target.__module__ == module.__name__ and _registered.get(name) is before.get(name):
+                    register(name, target)
+        _loaded.add(path_or_name)
+        own = {name for name, target in _registered.items() if before.get(name) is not target}
+        return sorted(own)
+
+
+def _import(path_or_name: str) -> Any:
+    is_file = path_or_name.endswith(".py") or os.sep in path_or_name
+    try:
+        if not is_file:
+            return importlib.import_module(path_or_name)
+        path = os.path.abspath(path_or_name)
+        name = f"aslant_skills_{hashlib.sha256(path.encode()).hexdigest()[:12]}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None or not os.path.isfile(path):
+            raise ValidationError(f"there is no file of skills {path_or_name}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses and pickling look a module up by its name
+        spec.loader.exec_module(module)
+        return module
+    except ModuleNotFoundError as error:
+        raise ValidationError(f"skills {path_or_name}: there is no module {error.name}") from None
+    except ValidationError:
+        raise
+    except Exception as error:
+        raise ValidationError(f"skills {path_or_name} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def find(name: str, settings_skills: Mapping[str, str], modules: Iterable[str] = ()) -> Target | None:
+    """A skill's target: what this process registered, then the installation's modules, then its table. None if none."""
+    with _lock:
+        if name not in _registered:
+            for module in modules:
+                if module not in _loaded:
+                    load_module(module)
+        return _registered.get(name) or settings_skills.get(name)
+
+
+def names(settings_skills: Mapping[str, str] | None = None) -> list[str]:
+    """All known names, sorted."""
+    with _lock:
+        return sorted({*_registered, *(settings_skills or {})})
+
+
+def not_found(name: str, known: list[str]) -> SkillNotFound:
+    """The error for an unknown name; it lists what there is."""
+    close = difflib.get_close_matches(name, known, 1, 0.6)
+    hint = f"did you mean {close[0]}? " if close else ""
+    listed = ", ".join(known) if known else "none"
+    return SkillNotFound(f"no skill {name!r} is registered; {hint}registered: {listed}")
+
+
+def call(name: str, target: Callable[..., Any], parameters: Mapping[str, Json]) -> Json:
+    """Calls a Python skill. Raises ValidationError when the parameters do not fit; its own errors pass through."""
+    try:
+        inspect.signature(target).bind(**parameters)
+    except TypeError as error:
+        raise ValidationError(f"skill {name}: {error}; it takes {_takes(target)}") from None
+    except ValueError:
+        pass  # a builtin without a signature
+    given = target(**parameters)
+    if inspect.isawaitable(given):
+        return asyncio.run(_finish(given))
+    return given
+
+
+async def _finish(awaitable: Any) -> Any:
+    return await awaitable
+
+
+def _takes(target: Callable[..., Any]) -> str:
+    return str(inspect.signature(target).replace(return_annotation=inspect.Signature.empty))
