@@ -37,7 +37,7 @@ _parse_lock = threading.Lock()
 @patch(
     "parser.asl.parse.asl_parser:AmazonStateLanguageParser.parse",
     gap="a definition is parsed (3 ms a state) when it is created and again for each execution",
-    fingerprint="",
+    fingerprint="a59a7d18760f",
     wraps=True,
 )
 def parse(original: Any) -> Any:
@@ -56,7 +56,7 @@ def parse(original: Any) -> Any:
 @patch(
     "parser.models:StepFunctionsParserBackend.start_execution",
     gap="unnamed executions are all named None; names and input are not checked; two of a name can start at once",
-    fingerprint="",
+    fingerprint="0f8d9dd57baf",
     wraps=True,
 )
 def start_execution(original: Any) -> Any:
@@ -78,7 +78,7 @@ def start_execution(original: Any) -> Any:
 @patch(
     "parser.backend.execution:Execution.start",
     gap="the start is real time; nothing tells when an execution ends",
-    fingerprint="",
+    fingerprint="07e927c2d5f9",
 )
 def execution_start(self: Any) -> None:
     runtime = current()
@@ -99,7 +99,7 @@ def execution_start(self: Any) -> None:
 @patch(
     "parser.backend.execution_worker:ExecutionWorker.start",
     gap="an execution that is stopped before its thread has begun raises an AttributeError and runs on",
-    fingerprint="",
+    fingerprint="0b502dd3a4e5",
 )
 def worker_start(self: Any) -> None:
     program = AmazonStateLanguageParser.parse(self._evaluation_details.state_machine_details.definition)[0]
@@ -131,7 +131,7 @@ def worker_start(self: Any) -> None:
 @patch(
     "parser.backend.execution:BaseExecutionWorkerCommunication._reflect_execution_status",
     gap="a stop loses error and cause; the status is set before the output",
-    fingerprint="",
+    fingerprint="038a396107af",
 )
 def reflect_status(self: Any) -> None:
     runtime, execution = current(), self.execution
@@ -159,7 +159,7 @@ def reflect_status(self: Any) -> None:
 @patch(
     "parser.backend.execution:Execution.stop",
     gap="stopping a parent leaves its children running; the stop is over before the execution has ended",
-    fingerprint="",
+    fingerprint="16663c65db9a",
 )
 def execution_stop(self: Any, stop_date: Any, error: str | None, cause: str | None) -> None:
     runtime = current()
@@ -173,7 +173,7 @@ def execution_stop(self: Any, stop_date: Any, error: str | None, cause: str | No
     runtime.finished[self.exec_arn].wait(_STOP_PATIENCE)
 
 
-@patch(_RESPONSE + "stop_execution", gap="error and cause are dropped", fingerprint="")
+@patch(_RESPONSE + "stop_execution", gap="error and cause are dropped", fingerprint="633c8a544aac")
 def stop_response(self: Any) -> ActionResult:
     execution = self.stepfunction_backend.describe_execution(self._get_param("executionArn"))
     if execution.status == "RUNNING":
@@ -181,7 +181,7 @@ def stop_response(self: Any) -> ActionResult:
     return ActionResult({"stopDate": execution.stop_date})
 
 
-@patch(_RESPONSE + "send_task_failure", gap="the cause is dropped", fingerprint="")
+@patch(_RESPONSE + "send_task_failure", gap="the cause is dropped", fingerprint="f0fed5e80576")
 def task_failure_response(self: Any) -> EmptyResult:
     self.stepfunction_backend.send_task_failure(
         self._get_param("taskToken"), error=self._get_param("error"), cause=self._get_param("cause")
@@ -192,7 +192,7 @@ def task_failure_response(self: Any) -> EmptyResult:
 @patch(
     _RESPONSE + "describe_execution",
     gap="a text output is not JSON, null has no output, an execution that timed out has no end",
-    fingerprint="",
+    fingerprint="c3953bdc9ce2",
 )
 def describe_response(self: Any) -> ActionResult:
     execution = self.stepfunction_backend.describe_execution(self._get_param("executionArn"))

@@ -71,7 +71,7 @@ def silence(env: Any) -> None:
 @patch(
     "parser.asl.eval.environment:Environment.__init__",
     gap="the end of an environment is a pulse that a waiter can miss",
-    fingerprint="",
+    fingerprint="aa71d1e8d70e",
     wraps=True,
 )
 def environment_init(original: Any) -> Any:
@@ -85,7 +85,7 @@ def environment_init(original: Any) -> Any:
 @patch(
     "parser.asl.eval.environment:Environment.as_inner_frame_of",
     gap="$states.context.Map is lost inside the states of an iteration; a frame opened after the end can wait",
-    fingerprint="",
+    fingerprint="eb77183cac4a",
     wraps=True,
 )
 def inner_frame(original: Any) -> Any:
@@ -104,7 +104,7 @@ def inner_frame(original: Any) -> Any:
 @patch(
     "parser.asl.eval.environment:Environment.set_error",
     gap="an error that follows a stop replaces it",
-    fingerprint="",
+    fingerprint="6447409d4056",
     wraps=True,
 )
 def set_error(original: Any) -> Any:
@@ -119,7 +119,7 @@ def set_error(original: Any) -> Any:
 @patch(
     "parser.asl.eval.environment:Environment.set_timed_out",
     gap="a timeout that follows the end replaces it",
-    fingerprint="",
+    fingerprint="853b04bf9e6a",
     wraps=True,
 )
 def set_timed_out(original: Any) -> Any:
@@ -134,7 +134,7 @@ def set_timed_out(original: Any) -> Any:
 @patch(
     _COMPONENT + "program.program:Program.eval",
     gap="TimeoutSeconds is real time and leaves the states running; one more thread for each branch and item",
-    fingerprint="",
+    fingerprint="6d701880064a",
 )
 def program_eval(self: Any, env: Any) -> None:
     if env._program_state is not None and not env.is_running():
@@ -155,7 +155,7 @@ def program_eval(self: Any, env: Any) -> None:
 @patch(
     _COMPONENT + "state.exec.execute_state:ExecutionState._evaluate_with_timeout",
     gap="a stop waits for the handler in flight; late results write history; the timeout is real time",
-    fingerprint="",
+    fingerprint="c56deda08a42",
 )
 def evaluate_with_timeout(self: Any, env: Any) -> None:
     self.timeout.eval(env=env)
@@ -206,7 +206,7 @@ def evaluate_with_timeout(self: Any, env: Any) -> None:
 @patch(
     _COMPONENT + "common.retry.retrier_decl:RetrierDecl._eval_body",
     gap="the pause before a retry is real time and cannot be interrupted",
-    fingerprint="",
+    fingerprint="48463fff19ce",
 )
 def retrier(self: Any, env: Any) -> None:
     self.error_equals.eval(env)
@@ -230,7 +230,7 @@ _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]
 @patch(
     _WAIT + "wait_function:WaitFunction._wait_interval",
     gap="a wait is real time and rounds to whole seconds",
-    fingerprint="",
+    fingerprint="8f954dee8037",
 )
 def wait_interval(self: Any, env: Any, wait_seconds: float) -> None:
     pause(env, wait_seconds)
@@ -239,7 +239,7 @@ def wait_interval(self: Any, env: Any, wait_seconds: float) -> None:
 @patch(
     _WAIT + "timestamp:Timestamp._from_timestamp_string",
     gap="a timestamp with an offset is refused; the result has no zone",
-    fingerprint="",
+    fingerprint="711ff48cd648",
 )
 def read_timestamp(timestamp: Any) -> datetime.datetime | None:
     if not isinstance(timestamp, str) or _TIMESTAMP.fullmatch(timestamp) is None:
@@ -253,7 +253,7 @@ def read_timestamp(timestamp: Any) -> datetime.datetime | None:
 @patch(
     _WAIT + "timestamp:Timestamp._get_wait_seconds",
     gap="a timestamp is compared with the machine's local time",
-    fingerprint="",
+    fingerprint="611d040940ad",
 )
 def timestamp_seconds(self: Any, env: Any) -> float:
     self.string.eval(env=env)
@@ -267,7 +267,7 @@ def timestamp_seconds(self: Any, env: Any) -> float:
 @patch(
     "parser.asl.eval.event.event_manager:EventManager.add_event",
     gap="abandoned states and ended executions go on writing history",
-    fingerprint="",
+    fingerprint="cb430fa2e3fe",
     wraps=True,
 )
 def add_event(original: Any) -> Any:
@@ -282,7 +282,7 @@ def add_event(original: Any) -> Any:
 @patch(
     "parser.asl.eval.event.event_manager:EventManager._publish_history_event",
     gap="the history can go on after its last event",
-    fingerprint="",
+    fingerprint="717125b52998",
     wraps=True,
 )
 def publish_event(original: Any) -> Any:
@@ -297,7 +297,7 @@ def publish_event(original: Any) -> Any:
 @patch(
     "parser.asl.eval.event.event_manager:EventManager._get_current_timestamp",
     gap="events carry the real time",
-    fingerprint="",
+    fingerprint="d1359f286147",
 )
 def event_time() -> datetime.datetime:
     return current().clock.now()
@@ -306,7 +306,7 @@ def event_time() -> datetime.datetime:
 @patch(
     _COMPONENT + "state.exec.state_parallel.branch_worker:BranchWorker.stop",
     gap="the branches beside a failed one go on writing history",
-    fingerprint="",
+    fingerprint="701c66a7086b",
     wraps=True,
 )
 def branch_stop(original: Any) -> Any:
@@ -324,7 +324,7 @@ _NOT_BY_ALL = {"States.Runtime", "States.DataLimitExceeded"}
 @patch(
     _COMPONENT + "common.error_name.error_equals_decl:ErrorEqualsDecl._eval_body",
     gap="States.ALL catches what AWS lets nobody catch; States.TaskFailed misses errors that begin with States.",
-    fingerprint="",
+    fingerprint="aeda14a0cc01",
 )
 def error_equals(self: Any, env: Any) -> None:
     error = env.stack.pop()
@@ -344,7 +344,7 @@ def error_equals(self: Any, env: Any) -> None:
 @patch(
     _COMPONENT + "common.error_name.custom_error_name:CustomErrorName.__init__",
     gap="a Parallel or Map whose branch ended with an error of States. ends as States.Runtime",
-    fingerprint="",
+    fingerprint="2814dc26f7ae",
 )
 def custom_error_name(self: Any, error_name: str | None) -> None:
     self.error_name = error_name

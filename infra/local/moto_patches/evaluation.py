@@ -97,7 +97,7 @@ def evaluate(env: Any, expression: str) -> Any:
 @patch(
     _COMPONENT + "common.string.string_expression:StringJSONata._eval_body",
     gap="no engine; values are pasted as text, unescaped; an error of the engine ends the machine as States.Runtime",
-    fingerprint="",
+    fingerprint="277b6f413214",
 )
 def string_jsonata(self: Any, env: Any) -> None:
     env.stack.append(evaluate(env, self.expression))
@@ -106,7 +106,7 @@ def string_jsonata(self: Any, env: Any) -> None:
 @patch(
     _COMPONENT + "common.string.string_expression:StringVariableSample._eval_body",
     gap="no engine, and values pasted as text, for variables in JSONPath states",
-    fingerprint="",
+    fingerprint="4aa01e616a98",
 )
 def string_variable(self: Any, env: Any) -> None:
     env.stack.append(evaluate(env, self.expression))
@@ -115,7 +115,7 @@ def string_variable(self: Any, env: Any) -> None:
 @patch(
     "parser.asl.eval.variable_store:VariableStore.get_assigned_variables",
     gap="strings in the history's assignedVariables are not escaped",
-    fingerprint="",
+    fingerprint="accd1b2a7446",
 )
 def assigned_variables(self: Any) -> dict[str, str]:
     return {name: json.dumps(self.get(name), separators=(",", ":")) for name in sorted(self._declaration_tracing)}
@@ -124,7 +124,7 @@ def assigned_variables(self: Any) -> dict[str, str]:
 @patch(
     _COMPONENT + "common.assign.assign_decl:AssignDecl._eval_body",
     gap="Assign takes effect before Output is evaluated; on AWS both see the old values",
-    fingerprint="",
+    fingerprint="652b8326e85d",
 )
 def assign(self: Any, env: Any) -> None:
     values: dict[str, Any] = {}
@@ -137,7 +137,7 @@ def assign(self: Any, env: Any) -> None:
 @patch(
     _COMPONENT + "state.state:CommonStateField._get_state_exited_event_details",
     gap="the end of a state is where the values of Assign (see there) take effect",
-    fingerprint="",
+    fingerprint="82ead97874bb",
     wraps=True,
 )
 def state_exited(original: Any) -> Any:
@@ -152,7 +152,7 @@ def state_exited(original: Any) -> Any:
 @patch(
     _COMPONENT + "state.state:StateData",
     gap="EnteredTime is written with an offset and by the real clock; RetryCount is missing outside of tasks",
-    fingerprint="",
+    fingerprint="3ee318f50da9",
 )
 def state_data(*, EnteredTime: str, Name: str) -> dict[str, Any]:
     return {"EnteredTime": current().clock.timestamp(), "Name": Name, "RetryCount": 0}
@@ -161,7 +161,7 @@ def state_data(*, EnteredTime: str, Name: str) -> dict[str, Any]:
 @patch(
     _COMPONENT + "state.choice.comparison.comparison:ConditionStringJSONata._eval_body",
     gap="a condition that is no boolean ends the machine as States.Runtime",
-    fingerprint="",
+    fingerprint="0a12270eaeae",
 )
 def condition(self: Any, env: Any) -> None:
     self.string_jsonata.eval(env=env)
@@ -179,7 +179,7 @@ def condition(self: Any, env: Any) -> None:
 @patch(
     _COMPONENT + "state.choice.state_choice:StateChoice._eval_state",
     gap="no match is a States.Runtime; a rule that goes where Default goes is taken for Default",
-    fingerprint="",
+    fingerprint="47c01743c893",
 )
 def choose(self: Any, env: Any) -> None:
     for rule in self.choices_decl.rules:
@@ -211,7 +211,7 @@ def choose(self: Any, env: Any) -> None:
 @patch(
     _COMPONENT + "state.choice.state_choice:StateChoice._eval_state_output",
     gap="Assign and Output of the state are evaluated for a rule that goes where Default goes",
-    fingerprint="",
+    fingerprint="ab3b90209aa7",
 )
 def choice_output(self: Any, env: Any) -> None:
     next_state, by_rule = env.stack.pop()
@@ -237,7 +237,7 @@ def _fits(value: Any) -> bool:
 @patch(
     _COMPONENT + "state.state:is_within_size_quota",
     gap="the size of a payload is counted with escapes and spaces, not as UTF-8",
-    fingerprint="",
+    fingerprint="744cc11a3a37",
 )
 def state_fits(value: Any) -> bool:
     return _fits(value)
@@ -246,7 +246,7 @@ def state_fits(value: Any) -> bool:
 @patch(
     _COMPONENT + "state.exec.state_task.service.state_task_service:is_within_size_quota",
     gap="the size of a task's result is counted with escapes and spaces, not as UTF-8",
-    fingerprint="",
+    fingerprint="744cc11a3a37",
 )
 def result_fits(value: Any) -> bool:
     return _fits(value)

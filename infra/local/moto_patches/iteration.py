@@ -16,7 +16,7 @@ INLINE_CONCURRENCY = 40  # what AWS runs at once in an inline Map that sets no l
 @patch(
     _ITERATION + "inline_iteration_component:InlineIterationComponent._eval_body",
     gap="no bound of 40; a worker for each place even when there are fewer items; a stop does not wake the Map",
-    fingerprint="",
+    fingerprint="1a65306eb3ca",
 )
 def run_items(self: Any, env: Any) -> None:
     given = env.stack.pop()
@@ -37,7 +37,7 @@ def run_items(self: Any, env: Any) -> None:
 @patch(
     _ITERATION + "iteration_worker:IterationWorker._eval_pool",
     gap="recursion for each item: a thousand items in sequence end in a RecursionError and a Map that waits for ever",
-    fingerprint="",
+    fingerprint="45ca0026e8cc",
 )
 def eval_pool(self: Any, job: Any, worker_frame: Any) -> None:
     # As in moto, the worker's frame is closed before its last job: the Map goes on once all jobs are closed.

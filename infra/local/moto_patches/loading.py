@@ -33,7 +33,15 @@ def load_interpreter() -> None:
     try:
         import moto.stepfunctions.parser.models
 
-        from infra.local.moto_patches import api, control, evaluation, iteration, services, tokens  # noqa: F401
+        from infra.local.moto_patches import (  # noqa: F401
+            api,
+            control,
+            evaluation,
+            iteration,
+            services,
+            texts,
+            tokens,
+        )
     finally:
         if stand_in:
             for name in names:

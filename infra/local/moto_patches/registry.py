@@ -64,10 +64,7 @@ def fingerprint(target: str) -> str:
     if isinstance(original, staticmethod | classmethod):
         original = original.__func__
     original = inspect.unwrap(original)
-    try:
-        source = inspect.getsource(original)
-    except TypeError:  # a module or a value
-        source = getattr(original, "__name__", repr(original))
+    source = original.__name__ if inspect.ismodule(original) else inspect.getsource(original)
     return hashlib.sha256(source.encode()).hexdigest()[:12]
 
 

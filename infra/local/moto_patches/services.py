@@ -52,7 +52,7 @@ def _invoke(parameters: dict[str, Any]) -> Invocation:
         raise _client_error("ResourceNotFoundException", f"Function not found: {arn}", "Invoke", 404) from None
 
 
-@patch(_LAMBDA + "_invoke_lambda_function", gap="functions run in Docker or not at all", fingerprint="")
+@patch(_LAMBDA + "_invoke_lambda_function", gap="functions run in Docker or not at all", fingerprint="0ebcddb746e4")
 def invoke_function(parameters: dict[str, Any], region: str, state_credentials: Any) -> dict[str, Any]:
     result = _invoke(parameters)
     response: dict[str, Any] = {
@@ -63,7 +63,7 @@ def invoke_function(parameters: dict[str, Any], region: str, state_credentials: 
     return response
 
 
-@patch(_LAMBDA + "exec_lambda_function", gap="functions run in Docker or not at all", fingerprint="")
+@patch(_LAMBDA + "exec_lambda_function", gap="functions run in Docker or not at all", fingerprint="26ae15132de1")
 def exec_function(env: Any, parameters: dict[str, Any], region: str, account: str, credentials: Any) -> None:
     response = invoke_function(parameters, region, credentials)
     if response.get("FunctionError"):
@@ -76,7 +76,7 @@ def exec_function(env: Any, parameters: dict[str, Any], region: str, account: st
 @patch(
     "moto.awslambda_simple.models:LambdaSimpleBackend.invoke",
     gap="a boto3 client's invoke echoes its payload instead of running the function",
-    fingerprint="",
+    fingerprint="1b029265c71d",
 )
 def backend_invoke(
     self: Any, function_name: str, qualifier: Any, body: Any, headers: Any, response_headers: Any
@@ -112,7 +112,7 @@ class ClientMaker:
         return client
 
 
-@patch("parser.asl.utils.boto_client:boto3", gap="a new client for each task", fingerprint="", wraps=True)
+@patch("parser.asl.utils.boto_client:boto3", gap="a new client for each task", fingerprint="08155b8b7261", wraps=True)
 def client_maker(original: Any) -> type[ClientMaker]:
     return ClientMaker
 
@@ -123,7 +123,7 @@ def _backend(region: str) -> Any:
     return stepfunctions_parser_backends[ACCOUNT][region]
 
 
-@patch(_SFN + "_eval_service_task", gap="there is no boto3 service named 'stepfunctions'", fingerprint="")
+@patch(_SFN + "_eval_service_task", gap="there is no boto3 service named 'stepfunctions'", fingerprint="dc94f9e92201")
 def start_child(
     self: Any, env: Any, resource_runtime_part: Any, normalised_parameters: dict[str, Any], state_credentials: Any
 ) -> None:
@@ -204,14 +204,14 @@ def _wait_for_child(self: Any, env: Any, *, parsed: bool) -> Any:
     return resolve
 
 
-@patch(_SFN + "_build_sync_resolver", gap="polls twice a second; a child outlives its parent", fingerprint="")
+@patch(_SFN + "_build_sync_resolver", gap="polls twice a second; a child outlives its parent", fingerprint="0a833c2f9a9c")
 def sync_resolver(
     self: Any, env: Any, resource_runtime_part: Any, normalised_parameters: Any, state_credentials: Any
 ) -> Any:
     return _wait_for_child(self, env, parsed=False)
 
 
-@patch(_SFN + "_build_sync2_resolver", gap="polls twice a second; a child outlives its parent", fingerprint="")
+@patch(_SFN + "_build_sync2_resolver", gap="polls twice a second; a child outlives its parent", fingerprint="fbbf50b684b9")
 def sync2_resolver(
     self: Any, env: Any, resource_runtime_part: Any, normalised_parameters: Any, state_credentials: Any
 ) -> Any:

@@ -26,7 +26,7 @@ _BACKEND = "parser.models:StepFunctionsParserBackend."
 @patch(
     _CALLBACK + "_eval_body",
     gap="one token for all attempts of a state: the answer to the first one ends the second",
-    fingerprint="",
+    fingerprint="1565ede7010d",
 )
 def callback_body(self: Any, env: Any) -> None:
     if self._is_integration_pattern():
@@ -38,7 +38,7 @@ def callback_body(self: Any, env: Any) -> None:
 @patch(
     _CALLBACK + "_evaluate_with_timeout",
     gap="a token outlives its attempt",
-    fingerprint="",
+    fingerprint="c56deda08a42",
 )
 def attempt_with_token(self: Any, env: Any) -> None:
     endpoint = None
@@ -57,7 +57,7 @@ def attempt_with_token(self: Any, env: Any) -> None:
 @patch(
     _CALLBACK + "_eval_wait_for_task_token",
     gap="the wait for an answer is real time and goes on after the end of the state",
-    fingerprint="",
+    fingerprint="061c4a80d1bd",
 )
 def wait_for_token(self: Any, env: Any, timeout_seconds: Any, callback_endpoint: Any, heartbeat_endpoint: Any) -> Any:
     clock, ended = current().clock, env.program_state_event
@@ -91,7 +91,7 @@ def _answer(token: str, outcome: Any) -> None:
             endpoint.notify(outcome)
 
 
-@patch(_BACKEND + "send_task_success", gap="a used token is accepted again, an expired one is unknown", fingerprint="")
+@patch(_BACKEND + "send_task_success", gap="a used token is accepted again, an expired one is unknown", fingerprint="2e95c66f0d67")
 def send_success(self: Any, task_token: str, outcome: str) -> None:
     try:
         json.loads(outcome)
@@ -100,11 +100,11 @@ def send_success(self: Any, task_token: str, outcome: str) -> None:
     _answer(task_token, CallbackOutcomeSuccess(callback_id=task_token, output=outcome))
 
 
-@patch(_BACKEND + "send_task_failure", gap="a used token is accepted again, an expired one is unknown", fingerprint="")
+@patch(_BACKEND + "send_task_failure", gap="a used token is accepted again, an expired one is unknown", fingerprint="2d5a9597cf1d")
 def send_failure(self: Any, task_token: str, error: str | None = None, cause: str | None = None) -> None:
     _answer(task_token, CallbackOutcomeFailure(callback_id=task_token, error=error or "", cause=cause or ""))
 
 
-@patch(_BACKEND + "send_task_heartbeat", gap="an expired token is unknown", fingerprint="")
+@patch(_BACKEND + "send_task_heartbeat", gap="an expired token is unknown", fingerprint="279ad79cd7a2")
 def send_heartbeat(self: Any, task_token: str) -> None:
     _answer(task_token, None)

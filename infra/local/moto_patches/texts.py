@@ -1,0 +1,73 @@
+"""Texts of a definition, and moto's logging of errors."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from moto.stepfunctions.parser.asl.antlr.runtime.ASLLexer import ASLLexer
+from moto.stepfunctions.parser.asl.antlt4utils.antlr4utils import is_terminal
+
+from infra.local.moto_patches.registry import patch
+
+
+def _text(source: str) -> str:
+    if len(source) < 2 or not source.startswith('"') or not source.endswith('"'):
+        return source
+    try:
+        return str(json.loads(source, strict=False))
+    except ValueError:
+        return source[1:-1]
+
+
+@patch(
+    "parser.asl.parse.preprocessor:from_string_literal",
+    gap="escapes are read as Python's: a pair of surrogates stays two halves, a slash keeps its backslash",
+    fingerprint="516a21a5607f",
+)
+def string_literal(parser_rule_context: Any) -> str:
+    return _text(parser_rule_context.getText())
+
+
+@patch(
+    "parser.asl.parse.preprocessor:Preprocessor._inner_string_of",
+    gap="escapes in names of states, fields and errors, and in literals of Assign, are left as they are",
+    fingerprint="d9f476327b5b",
+)
+def inner_string(parser_rule_context: Any) -> str | None:
+    if is_terminal(parser_rule_context, ASLLexer.NULL):
+        return None
+    return _text(parser_rule_context.getText())
+
+
+@patch(
+    "parser.asl.component.eval_component:EvalComponent._log_failure_event_exception",
+    gap="every error of a state prints the whole machine once for each level of nesting",
+    fingerprint="7d7aa73b14ee",
+)
+def log_failure(self: Any, failure_event_exception: Any) -> None:
+    """Nothing: the history has it."""
+
+
+@patch(
+    "parser.asl.component.eval_component:EvalComponent._log_exception",
+    gap="every error of a state prints the whole machine once for each level of nesting",
+    fingerprint="2125c07bc2ee",
+)
+def log_exception(self: Any, exception: Exception) -> None:
+    """Nothing: the history has it."""
+
+
+def _no_field(self: Any) -> None:
+    """The field around it is what an error names."""
+
+
+for _target in (
+    "common.jsonata.jsonata_template_value_terminal:JSONataTemplateValueTerminalStringJSONata",
+    "common.assign.assign_template_value_terminal:AssignTemplateValueTerminalStringJSONata",
+):
+    patch(
+        f"parser.asl.component.{_target}._field_name",
+        gap="an error of an expression names a class of moto instead of the field",
+        fingerprint="513b699fede4",
+    )(_no_field)

@@ -1,0 +1,128 @@
+"""What became of each step of a running workflow, told from the visits of the machine's states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from translator.diagnostics import NOWHERE, Position
+from translator.model.workflow import Step, Workflow
+
+
+class Status(StrEnum):
+    """`NOT_STARTED` is also the end of a step that a failed or cancelled execution never came to."""
+
+    NOT_STARTED = "not_started"
+    RUNNING = "running"
+    WAITING = "waiting_approval"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+    @property
+    def settled(self) -> bool:
+        return self not in (Status.NOT_STARTED, Status.RUNNING, Status.WAITING)
+
+
+@dataclass(slots=True)
+class StepRun:
+    """One step in one iteration. Times are the cloud's; `attempts` counts the first one too."""
+
+    step: str
+    name: str
+    type: str
+    iteration: tuple[int, ...] = ()
+    status: Status = Status.NOT_STARTED
+    started: datetime | None = None
+    ended: datetime | None = None
+    attempts: int = 0
+    error: str = ""
+    message: str = ""
+    simulated: bool = False
+    position: Position = NOWHERE
+
+    @property
+    def label(self) -> str:
+        """`step`, or `step[2][0]` inside of loops."""
+        return self.step + "".join(f"[{index}]" for index in self.iteration)
+
+    def seconds(self, now: datetime) -> float | None:
+        """How long it took, or has taken by `now`."""
+        if self.started is None:
+            return None
+        return max(0.0, ((self.ended or now) - self.started).total_seconds())
+
+
+@dataclass(slots=True)
+class Progress:
+    """All steps of one execution. `depth` of a step is the number of loops around it."""
+
+    workflow: Workflow
+    runs: dict[tuple[str, tuple[int, ...]], StepRun] = field(default_factory=dict)
+    depth: dict[str, int] = field(default_factory=dict)
+    steps: dict[str, Step] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._learn(self.workflow.steps, 0)
+        self._learn(self.workflow.finally_, 0)
+
+    def _learn(self, steps: Sequence[Step], depth: int) -> None:
+        for step in steps:
+            self.steps[step.id] = step
+            self.depth[step.id] = depth
+            for inner in step.inner():
+                self._learn(inner, depth + (step.type == "foreach"))
+
+    def run(self, step: str, iteration: tuple[int, ...] = ()) -> StepRun:
+        """The record of a step in an iteration (as many indexes as there are loops around it), made when missing."""
+        key = (step, iteration[: self.depth.get(step, 0)])
+        if key not in self.runs:
+            known = self.steps.get(step)
+            self.runs[key] = StepRun(
+                step, known.label if known else step, known.type if known else "", key[1],
+                position=known.at if known else NOWHERE,
+            )
+        return self.runs[key]
+
+    def peek(self, step: str, iteration: tuple[int, ...] = ()) -> StepRun | None:
+        return self.runs.get((step, iteration))
+
+    def iterations(self, loop: str, outer: tuple[int, ...]) -> list[int]:
+        """The indexes of a loop's iterations that have been seen, inside of the iteration `outer` around the loop."""
+        inner = {step.id for group in self.steps[loop].inner() for step in group}
+        found = {
+            iteration[len(outer)] for step, iteration in self.runs
+            if step in inner and len(iteration) > len(outer) and iteration[: len(outer)] == outer
+        }
+        return sorted(found)
+
+    def finish(self, *, completed: bool, now: datetime) -> None:
+        """Settles what an ended execution left open, and adds the steps that it never came to."""
+        for run in self.runs.values():
+            if run.status in (Status.RUNNING, Status.WAITING):
+                run.status = Status.COMPLETED if completed else Status.CANCELLED
+                run.ended = run.ended or now
+        for step, depth in self.depth.items():
+            if depth == 0:
+                run = self.run(step)
+                if run.status is Status.NOT_STARTED and completed:
+                    run.status = Status.SKIPPED
+
+    def ordered(self) -> list[StepRun]:
+        """Records in the order of the definition, iterations in the order of their indexes."""
+        rank = {step: index for index, step in enumerate(self.steps)}
+        return sorted(self.runs.values(), key=lambda run: (rank.get(run.step, len(rank)), run.iteration))
+
+    def totals(self) -> Mapping[Status, int]:
+        counts: dict[Status, int] = {}
+        for run in self.runs.values():
+            counts[run.status] = counts.get(run.status, 0) + 1
+        return counts
+
+
+def changed(before: Mapping[tuple[str, tuple[int, ...]], Status], runs: Iterable[StepRun]) -> list[StepRun]:
+    """The records whose status is not what it was."""
+    return [run for run in runs if before.get((run.step, run.iteration), Status.NOT_STARTED) is not run.status]
