@@ -7,7 +7,7 @@ import unicodedata
 from typing import Any
 
 from translator.dialects.templates import expression, splice_holes
-from translator.diagnostics import Findings, Position
+from translator.diagnostics import NOWHERE, Findings, Position
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -55,6 +55,9 @@ _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_
 _TIMES = re.compile(r"\s*(?:([0-9]+(?:\.[0-9]+)?)\s*(ms|sec|s|min|m|h|d|w))", re.IGNORECASE)
 _ISO = re.compile(r"P(?:([0-9.]+)W)?(?:([0-9.]+)D)?(?:T(?:([0-9.]+)H)?(?:([0-9.]+)M)?(?:([0-9.]+)S)?)?", re.IGNORECASE)
 _SEMVER = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*)([-+][0-9A-Za-z.+-]+)?)?")
+
+
+NO_PLACE = NOWHERE
 
 
 def nfc(text: str) -> str:

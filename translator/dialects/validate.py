@@ -23,14 +23,17 @@ _KINDS = {
 }
 
 
-def check(schema: type[BaseModel], document: Map, findings: Findings) -> bool:
-    """Whether `document` has the shape of `schema`; what does not is added to `findings` with its position."""
+def check(schema: type[BaseModel], document: Map, findings: Findings, within: str = "") -> bool:
+    """Whether `document` has the shape of `schema`; what does not is added to `findings` with its position.
+
+    `within` names the place of `document` in the definition, such as `steps[2].config`.
+    """
     try:
         schema.model_validate(document)
     except ValidationError as error:
         problems = _reduced(error, document)
         for path, problem in problems[:MOST]:
-            _report(schema, document, path, problem, findings)
+            _report(schema, document, path, problem, findings, within)
         if len(problems) > MOST:
             findings.add(rules.TOO_MANY_PROBLEMS, f"{len(problems) - MOST} more problems of this kind", document.pos)
         return False
@@ -46,9 +49,9 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
     return f"did you mean `{close[0]}`?" if close else otherwise
 
 
-def label(path: Path) -> str:
+def label(path: Path, within: str = "") -> str:
     """`steps[2].retry` for ("steps", 2, "retry")."""
-    text = ""
+    text = within
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text or "the definition"
@@ -118,7 +121,8 @@ def _meant(place: Path, members: dict[str, list[tuple[Path, Any]]]) -> list[tupl
     return min(deep or fitting, key=len)
 
 
-def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[Any], findings: Findings) -> None:
+def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[Any], findings: Findings,
+        within: str) -> None:
     first = problem[0]
     name = first["type"]
     at = position_of(document, path)
@@ -127,27 +131,27 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
         known = _keys(schema, owner)
         key = str(path[-1])
         holder = _value(document, owner)
-        findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a key of {label(owner)}",
+        findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a key of {label(owner, within)}",
             holder.at_key(key) if isinstance(holder, Map) else at,
             hint=did_you_mean(key, known, f"known keys: {', '.join(known)}" if len(known) <= 40 else ""))
     elif name == "missing":
-        findings.add(rules.MISSING_KEY, f"{label(path[:-1])} has no {path[-1]!r}", position_of(document, path[:-1]),
+        findings.add(rules.MISSING_KEY, f"{label(path[:-1], within)} has no {path[-1]!r}", position_of(document, path[:-1]),
             hint=f"add `{path[-1]}:`")
     elif name in ("literal_error", "enum"):
         allowed = str(first["ctx"]["expected"])
         value = _value(document, path)
         words = [word.strip("' ") for word in allowed.replace(" or ", ",").split(",")]
-        findings.add(rules.NOT_ALLOWED, f"{label(path)} is {kind(value)}; it may be {allowed}", at,
+        findings.add(rules.NOT_ALLOWED, f"{label(path, within)} is {kind(value)}; it may be {allowed}", at,
             hint=did_you_mean(value, words) if isinstance(value, str) else "")
     elif all(item["type"] in _KINDS or item["type"] == "literal_error" for item in problem):
         wanted = list(dict.fromkeys(_wanted(item) for item in problem))
         if "a number" in wanted and "an integer" in wanted:
             wanted.remove("an integer")
         value = _value(document, path)
-        findings.add(rules.WRONG_TYPE, f"{label(path)} must be {' or '.join(wanted)}, not {kind(value)}", at,
+        findings.add(rules.WRONG_TYPE, f"{label(path, within)} must be {' or '.join(wanted)}, not {kind(value)}", at,
             hint=_type_hint(value, wanted))
     else:
-        findings.add(rules.OUT_OF_RANGE, f"{label(path)} {_range(first)}", at)
+        findings.add(rules.OUT_OF_RANGE, f"{label(path, within)} {_range(first)}", at)
 
 
 def _range(item: Any) -> str:

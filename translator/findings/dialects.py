@@ -117,3 +117,6 @@ NOT_A_TRIGGER = Rule("D119", Severity.ERROR, "trigger in the middle of the graph
     "A trigger node starts an execution, so nothing leads to it. Remove the connection, or use a node of another type.")
 FREQUENCY = Rule("D121", Severity.ERROR, "unknown checkpoint frequency",
     "Checkpoints are written `every_node`, `every_<n>_nodes` (such as every_5_nodes), or `on_failure`.")
+NO_OUTCOME = Rule("D122", Severity.ERROR, "edge names no outcome of the router",
+    "An edge out of a router is taken for one of its outcomes. Name the target in the router's `if_true`, `if_false` or"
+    " `default`, or write the outcome as the edge's `condition`: true, false, or the name of a case.")
