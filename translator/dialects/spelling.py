@@ -155,9 +155,7 @@ def carry_step(source: Map, target: Map, spelling: Spelling, skip: Iterable[str]
             target.move(key, source)
         elif key in EXPRESSION_KEYS:
             put_changed(target, key, value, source, spelling.expression)
-        elif key in TEMPLATE_KEYS:
-            put(target, key, map_texts(value, spelling.text, at), source)
-        elif key == "cache":
+        elif key in TEMPLATE_KEYS or key == "cache":
             put(target, key, map_texts(value, spelling.text, at), source)
         elif key == "depends_on":
             put(target, key, dependencies(value, spelling), source)

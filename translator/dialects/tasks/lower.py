@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from translator.diagnostics import Findings, Position
 from translator.dialects import common
 from translator.dialects.spelling import (
     CANONICAL_TYPES,
@@ -26,9 +27,13 @@ from translator.dialects.spelling import (
     rename,
 )
 from translator.dialects.tasks import schema
-from translator.dialects.templates import expression, map_texts, splice_holes, to_canonical_holes
+from translator.dialects.templates import (
+    expression,
+    map_texts,
+    splice_holes,
+    to_canonical_holes,
+)
 from translator.dialects.validate import check, did_you_mean
-from translator.diagnostics import Findings, Position
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -98,8 +103,9 @@ class _Lowering:
 
     def labels(self, out: Map) -> None:
         labels = Map(self.document.at("metadata"))
-        for source in (self.document.get("metadata"), self.document.get("labels")):
-            for key in source or ():
+        for section in ("metadata", "labels"):
+            source: Map = self.document.get(section) or Map()
+            for key in source:
                 labels.move(key, source)
         if labels:
             out.put("labels", labels)

@@ -3,6 +3,8 @@
 Canonical keys are taken as well; `type`, `config` and `timeout` have this dialect's meaning.
 """
 
+# ruff: noqa: RUF012 - pydantic copies defaults
+
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal

@@ -1,0 +1,525 @@
+"""`agents` -> canonical data.
+
+Decisions: a `pattern: map` node runs once for each item of its first input key, which is called by the singular of the
+key and `item`; `batch_size` bounds how many run at once, each call still sees one item. In an `orchestrator_worker`
+workflow the workers do the same with the orchestrator's output. Nodes get what their input keys name: data processing
+as `data`, aggregators as `results`, models and people what their texts do not mention, custom agents as parameters. A
+router's condition decides between `if_true` and `if_false`; an unknown agent is a registered skill. Scripts are taken
+as they stand. Nobody answers a human for 3600 seconds at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from translator.diagnostics import Findings, Position
+from translator.dialects import common
+from translator.dialects.agents import schema, settings
+from translator.dialects.agents.edges import Router, connect
+from translator.dialects.agents.names import (
+    Names,
+    literal,
+    mentions,
+    output_of,
+    singular,
+    to_canonical,
+    to_expression,
+)
+from translator.dialects.spelling import (
+    CANONICAL_TYPES,
+    Spelling,
+    carry_step,
+    carry_workflow,
+    lift,
+    put,
+    put_changed,
+)
+from translator.dialects.templates import expression, map_texts
+from translator.dialects.validate import check, did_you_mean
+from translator.findings import dialects as rules
+from translator.source import Map, Seq
+
+AGENTS = {
+    "llm": "agent", "web_scraping": "scrape", "data_processing": "transform", "email": "email", "router": "choice",
+    "aggregator": "aggregate", "human_loop": "approval", "api": "http", "database": "query",
+}
+HUMAN_TIMEOUT = 3600
+_SCRIPTS = frozenset({"script", "custom_script"})
+_TASK = "task"
+
+
+def lower(document: Map, findings: Findings) -> Map:
+    """The canonical data of an `agents` definition that has passed its schema."""
+    return _Lowering(document, findings).workflow()
+
+
+class _Lowering:
+    def __init__(self, document: Map, findings: Findings) -> None:
+        self.document = document
+        self.findings = findings
+        self.state: Map = document.get("state_schema") or Map(document.pos)
+        self.inputs = self.declared_inputs()
+        nodes = [*_nodes(document)]
+        produced = frozenset(key for node in nodes if (key := _output_key(node)))
+        names = None if self.inputs is None else frozenset(self.inputs)
+        asked = {key for node in nodes for key, _ in _input_keys(node)} if names is None else set()
+        variables = frozenset(document.get("variables") or ())
+        self.names = Names(produced, names, variables, frozenset(asked - produced - variables))
+        self.taken = {common.nfc(node["id"]) for node in nodes if isinstance(node.get("id"), str)}
+        self.workers: dict[str, str] = {}
+        self.orchestrator = ""
+
+    def declared_inputs(self) -> Map | None:
+        written: Map | None = self.document.get("inputs")
+        return written if written is not None else settings.inputs(self.state.get("input"), self.findings)
+
+    def spelling(self, names: Names) -> Spelling:
+        def text(value: str, at: Position) -> str:
+            return to_canonical(value, names, at, self.findings)
+
+        def change(value: str, at: Position) -> tuple[str, Position]:
+            bare, place = expression(value, at)
+            new = to_expression(bare, names)
+            return new, place if new == bare else at
+
+        return Spelling(text, change, lambda node: self.alone(node, names))
+
+    # The workflow
+
+    def workflow(self) -> Map:
+        doc = self.document
+        out = Map(doc.pos)
+        metadata: Map = doc.get("metadata") or Map(doc.pos)
+        for key in ("id", "name", "version", "description"):
+            source = doc if doc.get(key) else metadata
+            if source.get(key):
+                out.move(key, source)
+                if doc.get(key) and metadata.get(key) and doc[key] != metadata[key]:
+                    self.findings.add(rules.WRITTEN_TWICE, f"`{key}` stands in `metadata` too, and differs",
+                        doc.at_key(key), related=(("also here", metadata.at_key(key)),))
+        if "version" in out:
+            out["version"] = common.version(out["version"], out.at("version"), self.findings)
+        self.labels(metadata, out)
+        if self.inputs is not None:
+            out.put("inputs", self.inputs, self.inputs.pos)
+        settings.outputs(self.state.get("output"), self.names.outputs, doc.get("outputs") is not None, out, self.findings)
+        written: Map = doc.get("settings") or Map(doc.pos)
+        if lowered := settings.settings(written, self.findings):
+            put(out, "settings", lowered, doc, "settings")
+        spelling = self.spelling(self.names)
+        self.notifications(written, spelling, out)
+        carry_workflow(doc, out, spelling, skip=("version", "labels", "settings", "notifications", "inputs"))
+        edges: Seq = doc.get("edges") or Seq(doc.at("edges"))
+        self.roles(doc["nodes"], edges)
+        put(out, "steps", self.scope(doc["nodes"], edges, self.names), doc, "nodes")
+        return common.ordered(out, common.WORKFLOW_KEYS)
+
+    def labels(self, metadata: Map, out: Map) -> None:
+        labels = Map(metadata.pos)
+        for key in ("created_by", "created_at", "updated_at", "tags"):
+            labels.move(key, metadata)
+        labels.move("pattern", self.document)
+        written: Map = self.document.get("labels") or Map(self.document.pos)
+        for key in written:
+            labels.move(key, written)
+        if labels:
+            out.put("labels", labels)
+
+    def notifications(self, written: Map, spelling: Spelling, out: Map) -> None:
+        result = Seq(self.document.at("notifications"))
+        failed = settings.notification(written, self.findings)
+        if failed is not None:
+            result.add(failed)
+        own: Seq | None = self.document.get("notifications")
+        for item, at in own.pairs() if own else ():
+            result.add(map_texts(item, spelling.text, at), at)
+        if result:
+            out.put("notifications", result)
+
+    def roles(self, nodes: Seq, edges: Seq) -> None:
+        """Which nodes are workers, and whose list they go through."""
+        given = {common.nfc(node["id"]): node.get("role") or node.get("pattern") for node in nodes}
+        before: dict[str, list[str]] = {name: [] for name in given}
+        after: dict[str, list[str]] = {name: [] for name in given}
+        for edge in edges:
+            source, target = common.nfc(edge["from"]), common.nfc(edge["to"])
+            if source in given and target in given:
+                before[target].append(source)
+                after[source].append(target)
+        workers = [name for name, role in given.items() if role == "worker"]
+        if not workers and self.document.get("pattern") != "orchestrator_worker":
+            return
+        roots = [name for name, role in given.items() if role == "orchestrator"] or [
+            name for name in given if not before[name] and after[name]]
+        if not roots:
+            return
+        self.orchestrator = roots[0]
+        if not workers:
+            workers = [name for name in after[self.orchestrator]
+                if after[name] and given[name] in (None, "parallel") and before[name] == [self.orchestrator]]
+        for name in workers:
+            source = next((each for each in before[name] if each in roots), self.orchestrator)
+            self.workers[name] = source
+
+    # Nodes
+
+    def alone(self, node: Map, names: Names) -> Map:
+        """A node outside of the graph: a compensation, a rollback step."""
+        step, _ = self.node(node, [], names)
+        if node.get("depends_on") is not None:
+            step.move("depends_on", node)
+        return common.ordered(step, common.STEP_KEYS)
+
+    def scope(self, nodes: Seq, edges: Seq, names: Names) -> Seq:
+        """The nodes of one list with the edges between them."""
+        before: dict[str, list[str]] = {}
+        for edge in edges:
+            before.setdefault(common.nfc(edge["to"]), []).append(common.nfc(edge["from"]))
+        steps = Seq(nodes.pos)
+        routers: dict[str, Router] = {}
+        for node, at in nodes.pairs():
+            identifier = common.nfc(node["id"])
+            own = [str(item["step"] if isinstance(item, Map) else item) for item, _ in common.dependencies(node)]
+            step, router = self.node(node, list(dict.fromkeys([*own, *before.get(identifier, ())])), names)
+            if router is not None:
+                routers[identifier] = router
+            steps.add(step, at)
+        connect(nodes, edges, steps, routers, self.spelling(names).expression, self.findings)
+        ordered = Seq(nodes.pos)
+        for step, at in steps.pairs():
+            ordered.add(common.ordered(step, common.STEP_KEYS), at)
+        return ordered
+
+    def node(self, node: Map, before: list[str], names: Names) -> tuple[Map, Router | None]:
+        """One step without its edges."""
+        if node.get("type") is not None:
+            self.findings.add(rules.UNKNOWN_KEY, "'type' is not a key of a node", node.at_key("type"),
+                hint="a node says what it is by `agent`")
+        identifier = common.nfc(node["id"])
+        before = [name for name in before if name not in ("START", "__start__")]
+        keys = [*_input_keys(node)]
+        role = node.get("role") or node.get("pattern")
+        if role == "map" or identifier in self.workers or role == "worker":
+            return self.mapped(node, keys, before, names), None
+        out = Map(node.pos)
+        for key in ("id", "name", "description"):
+            out.move(key, node)
+        router = self.typed(node, keys, before, names, out)
+        self.around(node, names, out)
+        return out, router
+
+    def mapped(self, node: Map, keys: list[tuple[str, Position]], before: list[str], names: Names) -> Map:
+        """A node that runs for each item of a list."""
+        identifier = common.nfc(node["id"])
+        source = self.workers.get(identifier)
+        key, at = keys[0] if keys else ("", node.at("id"))
+        values = [names.value(key)] if key else []
+        if key and values[0] is None:
+            self.unknown(key, at, names)
+        if not key and (source or len(before) == 1):
+            producer = source or before[0]
+            key = self.key_of(producer)
+            values = [names.value(key) if key else output_of(producer)]
+        if not values or values[0] is None:
+            if not key:
+                self.findings.add(rules.MAP_WITHOUT_INPUT, f"the node {identifier!r} names no list to go through", at,
+                    hint="add `input_keys:` with the output key of the list")
+            values = ["[]"]
+        item = str(node.get("item_name") or singular(key, _TASK if source else "item"))
+        out = Map(node.pos)
+        for name in ("id", "name", "description"):
+            out.move(name, node)
+        out.put("type", "foreach", node.at("agent"))
+        out.put("items", f"{{{{ {values[0]} }}}}", at)
+        out.put("item_name", item, at)
+        parameters: Map = node.get("parameters") or Map(node.pos)
+        if isinstance(parameters.get("batch_size"), int):
+            out.move("max_parallel", parameters, "batch_size")
+        inner = Map(node.pos)
+        inner.put("id", common.unique(f"{identifier}_each", self.taken), node.at("id"))
+        loops = {item: item, "item": item, "index": str(node.get("index_name") or "index")}
+        rest = [(name, place) for name, place in keys[1:]]
+        self.typed(node, [(item, at), *rest], [], names.inside(loops), inner, inside=True)
+        self.around(node, names.inside(loops), inner, only=("retry", "timeout", "cache", "heartbeat", "pure"))
+        body = Seq(node.pos)
+        body.add(common.ordered(inner, common.STEP_KEYS))
+        out.put("steps", body)
+        self.around(node, names, out, without=("retry", "timeout", "cache", "heartbeat", "pure"))
+        return out
+
+    def key_of(self, identifier: str) -> str:
+        return next((_output_key(node) for node in _nodes(self.document)
+            if common.nfc(str(node.get("id"))) == identifier), "")
+
+    def typed(self, node: Map, keys: list[tuple[str, Position]], before: list[str], names: Names, out: Map,
+            *, inside: bool = False) -> Router | None:
+        """The step's type, structure and configuration."""
+        agent = node["agent"]
+        kind = AGENTS.get(agent) or (agent if agent in CANONICAL_TYPES else "skill")
+        put(out, "type", kind, node, "agent")
+        parameters: Map = node.get("parameters") or Map(node.at("agent"))
+        if agent == "router" and "cases" not in parameters:
+            return self.router(node, parameters, names, out)
+        if agent == "human_loop" and not names.knows("data"):  # people look at what the step gets
+            shown = names.value(keys[0][0]) if keys else output_of(before[0]) if len(before) == 1 else None
+            names = names.inside({"data": shown}) if shown else names
+        config = Map(node.at("parameters"))
+        structure = Map(node.at("parameters"))
+        spelling = self.spelling(names)
+        if kind == "skill" and agent != "skill":
+            self.custom(agent, node, parameters, config)
+        else:
+            lift(kind, parameters, structure, config)
+        written: Map = node.get("config") or Map(node.pos)
+        for key in written:
+            config.move(key, written)
+        if inside:
+            config.pop("batch_size", None)
+        if structure:
+            self.structure(structure, names, out)
+        config = self.config(config, spelling)
+        self.adapt(agent, node, config, out)
+        self.feed(agent, keys, before, names, config, parameters)
+        if config:
+            out.put("config", config, node.at("parameters"))
+        return _choice(out) if kind == "choice" else None
+
+    def config(self, config: Map, spelling: Spelling) -> Map:
+        result = Map(config.pos)
+        for key, value in config.items():
+            at = config.at(key)
+            if key in _SCRIPTS and isinstance(value, str):
+                put(result, key, literal(value), config)
+            elif key == "expression" and isinstance(value, str):
+                put_changed(result, key, value, config, spelling.expression)
+            else:
+                put(result, key, map_texts(value, spelling.text, at), config)
+        return result
+
+    def structure(self, structure: Map, names: Names, out: Map) -> None:
+        """Canonical loops, branches and cases among the parameters."""
+        loops = {str(structure.get(key) or name): str(structure.get(key) or name)
+            for key, name in (("item_name", "item"), ("index_name", "index"))}
+        inside = names.inside(loops)
+        shape = Map(structure.pos)
+        if isinstance(structure.get("steps"), Seq):
+            shape.put("nodes", structure["steps"])
+            if check(schema.Scope, shape, self.findings):
+                put(out, "steps", self.scope(structure["steps"], Seq(structure.pos), inside), structure)
+        branches = structure.get("branches")
+        if isinstance(branches, Seq):
+            shape = Map(structure.pos)
+            shape.put("branches", branches)
+            result = Seq(branches.pos)
+            if check(schema.Branches, shape, self.findings):
+                for branch in branches:
+                    new = Map(branch.pos)
+                    new.move("name", branch)
+                    steps = branch.get("steps") or Seq(branch.pos)
+                    new.put("steps", self.scope(steps, Seq(branch.pos), names))
+                    result.add(new)
+            put(out, "branches", result, structure)
+        carry_step(structure, out, self.spelling(names), skip=("steps", "branches"))
+
+    def custom(self, agent: str, node: Map, parameters: Map, config: Map) -> None:
+        close = did_you_mean(agent, AGENTS)
+        self.findings.add(rules.CUSTOM_TYPE, f"{agent!r} is read as a registered skill", node.at("agent"), hint=close)
+        config.put("skill", agent, node.at("agent"))
+        arguments = Map(parameters.pos)
+        for key in parameters:
+            arguments.move(key, parameters)
+        config.put("parameters", arguments, node.at("parameters"))
+
+    def adapt(self, agent: str, node: Map, config: Map, out: Map) -> None:
+        """The few parameters that are called otherwise in the canonical configuration."""
+        if agent == "database" and "params" in config:
+            config.move("parameters", config, "params")
+            del config["params"]
+        if agent == "human_loop":
+            written = config.pop("timeout", None)
+            if isinstance(written, (int, float)) and not isinstance(written, bool) and written > 0:
+                out.put("timeout", written, config.at("timeout"))
+                if node.get("timeout") is not None and node["timeout"] != written:
+                    self.findings.add(rules.TIMEOUTS_DIFFER,
+                        f"people have {written} seconds to answer; the node's own timeout is not used",
+                        node.at("timeout"))
+            elif written is not None:
+                self.findings.add(rules.BAD_DURATION, f"{written!r} is not a number of seconds", config.at("timeout"))
+            elif node.get("timeout") is None:
+                out.put("timeout", HUMAN_TIMEOUT, node.at("agent"))
+        identifier = common.nfc(node["id"])
+        if agent == "llm" and identifier == self.orchestrator and self.workers and "output_format" not in config:
+            config.put("output_format", "json_array", node.at("agent"))
+
+    def feed(self, agent: str, keys: list[tuple[str, Position]], before: list[str], names: Names, config: Map,
+            parameters: Map) -> None:
+        """Give a node what its input keys name, as its agent takes data."""
+        values: list[tuple[str, str, Position]] = []
+        for key, at in keys:
+            value = names.value(key)
+            if value is None:
+                self.unknown(key, at, names)
+            else:
+                values.append((key, value, at))
+        if agent in ("data_processing", "aggregator"):
+            target = "data" if agent == "data_processing" else "results"
+            if target not in config and (agent == "data_processing" or "data" not in config):
+                self.whole(target, values, before, config)
+            return
+        texts = [*_texts(parameters)]
+        if agent == "llm" or agent == "human_loop":
+            open_values = [row for row in values if not mentions(texts, row[0])]
+            target = "input" if agent == "llm" else "data"
+            if open_values and target not in config:
+                config.put(target, _object(open_values), open_values[0][2])
+        elif agent not in AGENTS and agent not in CANONICAL_TYPES:
+            arguments = config["parameters"]
+            for key, value, at in values:
+                if key not in arguments and not mentions(texts, key):
+                    arguments.put(key, f"{{{{ {value} }}}}", at)
+        else:
+            for key, _, at in values:
+                if not mentions(texts, key):
+                    self.findings.add(rules.NO_EFFECT, f"nothing in the node refers to its input {key!r}", at,
+                        hint=f"write `{{{key}}}` where it belongs")
+
+    def whole(self, target: str, values: list[tuple[str, str, Position]], before: list[str], config: Map) -> None:
+        """All input as one value: the one there is, or all of them."""
+        if len(values) == 1:
+            config.put(target, f"{{{{ {values[0][1]} }}}}", values[0][2])
+        elif values and target == "data":
+            config.put(target, _object(values), values[0][2])
+        elif values or len(before) > 1:
+            items = Seq(config.pos)
+            for value in [row[1] for row in values] or [output_of(name) for name in before]:
+                items.add(f"{{{{ {value} }}}}")
+            config.put(target, items)
+        else:
+            source = output_of(before[0]) if before else "input"
+            config.put(target, f"{{{{ {source} }}}}")
+
+    def unknown(self, key: str, at: Position, names: Names) -> None:
+        known = sorted({*names.outputs, *(names.inputs or ()), *names.variables})
+        self.findings.add(rules.UNKNOWN_INPUT_KEY, f"no node, input or variable gives {key!r}", at,
+            hint=did_you_mean(key, known, f"known: {', '.join(known)}" if known else ""))
+
+    def router(self, node: Map, parameters: Map, names: Names, out: Map) -> Router | None:
+        """A two-way choice whose parameters may name its targets."""
+        if not check(schema.Router, parameters, self.findings):
+            return None
+        at = parameters.at("condition")
+        condition = parameters["condition"]
+        text, place = ((str(condition).lower(), at) if isinstance(condition, bool)
+            else self.spelling(names).expression(condition, at))
+        spare = "default" if parameters.get("if_false") is not None and parameters.get("default") is not None else ""
+        cases = Seq(at)
+        cases.add(_case("true", text, place))
+        if spare:
+            cases.add(_case("false", f"not ({text})", at))
+            self.findings.add(rules.ROUTER_DEFAULT, "the `default` of a router is not entered when its condition fails",
+                parameters.at_key("default"))
+        put(out, "cases", cases, parameters, "condition")
+        out.put("default", spare or "false", at)
+        router = Router(("true", "false", *((spare,) if spare else ())))
+        for key, outcome in (("if_true", "true"), ("if_false", "false"), ("default", spare or "false")):
+            for target, target_at in _listed(parameters, key):
+                router.targets.setdefault(common.nfc(target), [])
+                if outcome not in router.targets[common.nfc(target)]:
+                    router.targets[common.nfc(target)].append(outcome)
+                router.places.setdefault(common.nfc(target), target_at)
+        for key, key_at in _input_keys(node):
+            if names.value(key) is None:
+                self.unknown(key, key_at, names)
+        return router
+
+    def around(self, node: Map, names: Names, out: Map, *, only: tuple[str, ...] = (),
+            without: tuple[str, ...] = ()) -> None:
+        """What surrounds the type: condition, retry, failure, times, output key."""
+        source = Map(node.pos)
+        for key in node:
+            if (not only or key in only) and key not in without:
+                source.move(key, node)
+        if source.get("retry") is not None:
+            retry = common.retry(source["retry"], self.findings, times={}, strategy="backoff")
+            if retry.get("strategy") == "constant":
+                retry["strategy"] = "fixed"
+            put(out, "retry", retry, source)
+        if not only:
+            key = "output_key" if source.get("output_key") else "output"
+            if source.get(key):
+                out.move("output_key", source, key)
+            if source.get("output") and source.get("output_key") and source["output"] != source["output_key"]:
+                self.findings.add(rules.WRITTEN_TWICE, "`output` and `output_key` differ", source.at_key("output"))
+            if source.get("steps") and "steps" not in out:
+                put(out, "steps", self.scope(source["steps"], Seq(source.pos), names), source)
+        carry_step(source, out, self.spelling(names), skip=("type", "config", "depends_on", "input", "retry"))
+
+
+def _nodes(document: Map) -> Iterator[Map]:
+    """Every node, also those inside of loops and branches."""
+    stack: list[Any] = [document.get(key) for key in ("finally", "rollback", "nodes")]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Map):
+            if "agent" in value:
+                yield value
+            stack += [value[key] for key in ("parameters", "steps", "branches", "compensation") if key in value]
+        elif isinstance(value, Seq):
+            stack += reversed(value)
+
+
+def _output_key(node: Map) -> str:
+    key = node.get("output_key") or node.get("output")
+    return key if isinstance(key, str) else ""
+
+
+def _input_keys(node: Map) -> Iterator[tuple[str, Position]]:
+    """The input keys of a node, each once."""
+    seen: set[str] = set()
+    for name in ("input_keys", "input"):
+        for key, at in _listed(node, name):
+            if key not in seen:
+                seen.add(key)
+                yield key, at
+
+
+def _listed(source: Map, key: str) -> list[tuple[str, Position]]:
+    value = source.get(key)
+    if isinstance(value, str):
+        return [(value, source.at(key))]
+    return [(item, at) for item, at in value.pairs() if isinstance(item, str)] if isinstance(value, Seq) else []
+
+
+def _texts(value: Any) -> Iterator[str]:
+    stack = [value]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, str):
+            yield here
+        elif isinstance(here, dict):
+            stack += here.values()
+        elif isinstance(here, list):
+            stack += here
+
+
+def _object(values: list[tuple[str, str, Position]]) -> Map:
+    result = Map(values[0][2])
+    for key, value, at in values:
+        result.put(key, f"{{{{ {value} }}}}", at)
+    return result
+
+
+def _case(name: str, when: str, at: Position) -> Map:
+    case = Map(at)
+    case.put("name", name)
+    case.put("when", when, at)
+    return case
+
+
+def _choice(step: Map) -> Router:
+    """A canonical choice: its edges name its outcomes, or none."""
+    cases = step.get("cases") or Seq(step.pos)
+    names = [str(case.get("name")) for case in cases if isinstance(case, Map)]
+    default = step.get("default")
+    return Router((*names, *((str(default),) if default else ())), strict=False)
