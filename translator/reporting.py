@@ -97,6 +97,12 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
     return ", ".join(parts) or "no findings"
 
 
+def excerpt(position: Position, sources: Mapping[str, str]) -> str:
+    """The source line with a caret below, or nothing when the place is in none of `sources`."""
+    lines = _excerpt(position, sources, {}, "^", "error")
+    return "".join("".join(part.text for part in line) + "\n" for line in lines)
+
+
 def _one_line(text: str) -> str:
     return visible(" ".join(text.splitlines()) if "\n" in text else text)
 

@@ -1,0 +1,193 @@
+"""Following a run: a live tree on a terminal, a line for each change elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import IO, Any
+
+from infra.local.progress import Progress, Status, StepRun, changed
+from translator.model.workflow import Step
+from translator.reporting import visible
+
+MARKS = {
+    Status.NOT_STARTED: "·", Status.RUNNING: "▶", Status.WAITING: "?", Status.COMPLETED: "✓", Status.FAILED: "✗",
+    Status.SKIPPED: "–", Status.CANCELLED: "◌",
+}
+STYLES = {
+    Status.NOT_STARTED: "dim", Status.RUNNING: "cyan", Status.WAITING: "bold magenta", Status.COMPLETED: "green",
+    Status.FAILED: "bold red", Status.SKIPPED: "dim", Status.CANCELLED: "yellow",
+}
+SHOWN_ITERATIONS = 8  # of one loop that the tree shows; the rest is counted
+
+
+def duration(seconds: float | None) -> str:
+    """`0.8 s`, `2 min 05 s`, `1 h 02 min`."""
+    if seconds is None:
+        return ""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+class Silent:
+    """Shows nothing."""
+
+    def start(self, progress: Progress, started: datetime) -> None:
+        """Called once, before the first state."""
+
+    def update(self, now: datetime) -> None:
+        """Called when something may have changed."""
+
+    def note(self, text: str) -> None:
+        """Something to tell, once."""
+
+    def pause(self) -> None:
+        """Gives the terminal away, for a question."""
+
+    def stop(self) -> None:
+        """Called once, at the end."""
+
+
+class Lines(Silent):
+    """A line for each step that starts, ends, fails or is retried, with the time since the start."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._seen: dict[tuple[str, tuple[int, ...]], Status] = {}
+        self._attempts: dict[tuple[str, tuple[int, ...]], int] = {}
+
+    def start(self, progress: Progress, started: datetime) -> None:
+        self._progress, self._started, self._now = progress, started, started
+
+    def update(self, now: datetime) -> None:
+        self._now = now
+        runs = self._progress.ordered()
+        lines: list[tuple[datetime, str]] = []
+        for run in runs:
+            key = (run.step, run.iteration)
+            if run.attempts > max(1, self._attempts.get(key, 1)):
+                lines.append((now, f"{'retrying':<17} {visible(run.label)} (attempt {run.attempts})"))
+            self._attempts[key] = run.attempts
+        for run in changed(self._seen, runs):
+            if run.status is not Status.NOT_STARTED:
+                moment = (run.ended if run.status.settled else run.started) or now
+                lines.append((moment, f"{run.status.value:<17} {visible(run.label)}{_about(run, now)}"))
+            self._seen[run.step, run.iteration] = run.status
+        for moment, text in sorted(lines, key=lambda line: line[0]):
+            self._write(moment, text)
+
+    def note(self, text: str) -> None:
+        self._write(self._now, f"{'note':<17} {visible(text)}")
+
+    def _write(self, moment: datetime, text: str) -> None:
+        since = max(0.0, (moment - self._started).total_seconds())
+        self._stream.write(f"{int(since // 60):>3}:{since % 60:04.1f}  {text}\n")
+        self._stream.flush()
+
+
+def _about(run: StepRun, now: datetime) -> str:
+    parts = []
+    if run.status.settled and run.started is not None:
+        parts.append(duration(run.seconds(now)))
+    if run.attempts > 1 and run.status.settled:
+        parts.append(f"{run.attempts} attempts")
+    if run.simulated:
+        parts.append("simulated")
+    if run.error:
+        parts.append(visible(run.error))
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+class Tree(Silent):
+    """The steps as a tree that is drawn again and again, with states and durations."""
+
+    def __init__(self, console: Any) -> None:
+        self._console = console
+        self._live: Any = None
+
+    def start(self, progress: Progress, started: datetime) -> None:
+        self._progress, self._started, self._now = progress, started, started
+        self._show()
+
+    def update(self, now: datetime) -> None:
+        self._now = now
+        if self._live is None:
+            self._show()
+        self._live.update(self._render(), refresh=True)
+
+    def note(self, text: str) -> None:
+        self._console.print(visible(text), style="magenta")
+
+    def pause(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def stop(self) -> None:
+        self.pause()
+
+    def _show(self) -> None:
+        from rich.live import Live
+
+        self._live = Live(self._render(), console=self._console, auto_refresh=False, transient=False)
+        self._live.start()
+
+    def _render(self) -> Any:
+        from rich.text import Text
+        from rich.tree import Tree as Drawn
+
+        took = duration((self._now - self._started).total_seconds())
+        workflow = self._progress.workflow
+        root = Drawn(Text.assemble((visible(workflow.name or workflow.id), "bold"), (f"  {took}", "dim")))
+        self._grow(root, workflow.steps, ())
+        if workflow.finally_:
+            self._grow(root.add(Text("finally", "dim")), workflow.finally_, ())
+        return root
+
+    def _grow(self, branch: Any, steps: Sequence[Step], outer: tuple[int, ...]) -> None:
+        from rich.text import Text
+
+        for step in steps:
+            here = branch.add(self._line(step, outer))
+            if step.type == "foreach":
+                seen = self._progress.iterations(step.id, outer)
+                for index in self._worth_showing(step, seen, outer):
+                    self._grow(here.add(Text(f"[{index}]", "dim")), step.steps, (*outer, index))
+                if len(seen) > SHOWN_ITERATIONS:
+                    here.add(Text(f"… {len(seen)} iterations so far", "dim"))
+            else:
+                for group in step.inner():
+                    self._grow(here, group, outer)
+
+    def _worth_showing(self, step: Step, seen: Sequence[int], outer: tuple[int, ...]) -> list[int]:
+        """Failed iterations first, then those that are running, then the latest."""
+        if len(seen) <= SHOWN_ITERATIONS:
+            return list(seen)
+
+        def rank(index: int) -> tuple[int, int]:
+            states = {run.status for inner in step.steps
+                if (run := self._progress.peek(inner.id, (*outer, index))) is not None}
+            return (0 if Status.FAILED in states else 1 if states & {Status.RUNNING, Status.WAITING} else 2, -index)
+
+        return sorted(sorted(seen, key=rank)[:SHOWN_ITERATIONS])
+
+    def _line(self, step: Step, outer: tuple[int, ...]) -> Any:
+        from rich.text import Text
+
+        run = self._progress.peek(step.id, outer) or StepRun(step.id, step.label, step.type)
+        text = Text.assemble((f"{MARKS[run.status]} {visible(step.id)}", STYLES[run.status]))
+        if step.name and step.name != step.id:
+            text.append(f"  {visible(step.name)}", "dim")
+        if run.started is not None:
+            text.append(f"  {duration(run.seconds(self._now))}")
+        if run.attempts > 1:
+            text.append(f"  attempt {run.attempts}", "yellow")
+        if run.status is Status.WAITING:
+            text.append("  waits for an answer", "magenta")
+        if run.simulated:
+            text.append("  simulated", "yellow")
+        if run.error:
+            text.append(f"  {visible(run.error)}", "red")
+        return text

@@ -1,0 +1,242 @@
+"""Runs compiled workflows on the local cloud and tells what became of each step."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from aslant.settings import Settings
+from infra.local import provision
+from infra.local.approvals import Approvals, Approver, Decided
+from infra.local.cloud import ExecutionHandle, LocalCloud, Result
+from infra.local.functions import Handler
+from infra.local.progress import Progress, StepRun
+from infra.local.tracking import Tracker
+from translator.diagnostics import NOWHERE, Position
+from translator.pipeline import Compilation
+
+POLL = 0.02  # seconds between looks at a running execution
+_STATUS = {"SUCCEEDED": "completed", "FAILED": "failed", "TIMED_OUT": "timed_out", "ABORTED": "cancelled"}
+
+Json = Any
+
+
+class Observer(Protocol):
+    """Is told how a run goes on. All calls come from the thread that called `run`; `now` is the cloud's time."""
+
+    def start(self, progress: Progress, started: datetime) -> None: ...
+    def update(self, now: datetime) -> None: ...
+    def note(self, text: str) -> None: ...
+    def pause(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """Why an execution failed: the error's name, its message, and the step with its place in the file if it is known."""
+
+    error: str
+    message: str
+    step: str = ""
+    iteration: tuple[int, ...] = ()
+    position: Position = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended: `status` is completed, failed, timed_out or cancelled; `seconds` are the cloud's.
+
+    `usage` sums what steps report (tokens_in, tokens_out, calls); `first_state` are the real seconds from the call until
+    the first state was entered.
+    """
+
+    status: str
+    output: Json
+    error: RunError | None
+    steps: tuple[StepRun, ...]
+    approvals: tuple[Decided, ...]
+    simulated: tuple[str, ...]
+    usage: Mapping[str, float]
+    notes: tuple[str, ...]
+    execution: str
+    started: datetime
+    stopped: datetime
+    first_state: float
+
+    @property
+    def seconds(self) -> float:
+        return max(0.0, (self.stopped - self.started).total_seconds())
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What handlers said, gathered from their threads: appending is atomic."""
+
+    simulated: list[tuple[str, str, tuple[int, ...]]] = field(default_factory=list)  # workflow, step, iteration
+    usage: list[Mapping[str, float]] = field(default_factory=list)
+
+    def wrap(self, handler: Handler) -> Handler:
+        def observed(event: dict[str, Any], context: Any) -> Any:
+            result = handler(event, context)
+            if isinstance(result, Mapping):
+                output = result.get("output")
+                if isinstance(output, Mapping) and output.get("simulated") is True:
+                    info = event.get("execution")
+                    workflow = str(info.get("workflow", "")) if isinstance(info, Mapping) else ""
+                    self.simulated.append((workflow, str(event.get("step")), tuple(event.get("iteration") or ())))
+                if isinstance(result.get("usage"), Mapping):
+                    self.usage.append(result["usage"])
+            return result
+
+        return observed
+
+
+def run(
+    compilations: Sequence[Compilation],
+    input: Mapping[str, Json],
+    *,
+    skills: Sequence[str] = (),
+    simulate: bool = False,
+    approver: Approver | None = None,
+    secrets: Mapping[str, str] | None = None,
+    time_scale: float = 1.0,
+    timeout: float | None = None,
+    observer: Observer | None = None,
+    user: str = "local",
+) -> RunResult:
+    """Runs the first of `compilations`; the others are there for it to call. `input` is complete and checked.
+
+    `skills` are Python modules or files, besides what is registered in `aslant.skills`. `approver` is asked about each
+    approval, and may leave it open. `timeout`: real seconds, after which the execution is stopped. Raises
+    provision.MissingWorkflow, and aslant.errors.ValidationError for skills that cannot be loaded. KeyboardInterrupt
+    stops the execution with its children and passes on.
+    """
+    called = time.monotonic()
+    environment = _environment(simulate, skills)
+    facts = _Facts()
+    with LocalCloud(time_scale=time_scale, environment=environment) as cloud:
+        settings = Settings.read()
+        functions = provision.register_functions(cloud, compilations, facts.wrap)
+        arns = provision.create_machines(cloud, compilations, functions, simulate=simulate)
+        provision.store_secrets(cloud, secrets or {}, settings.secret_prefix)
+        needs_table = any("approval" in compilation.functions.values() for compilation in compilations)
+        approvals = Approvals(cloud, settings, approver) if needs_table else None
+        main = compilations[0]
+        execution = str(uuid.uuid4())
+        info = {"id": execution, "tenant": provision.TENANT, "workflow": main.workflow.id,
+            "version": main.workflow.version, "run": 1, "user": user}
+        handle = cloud.start(arns[main.workflow.id], {"input": dict(input), "execution": info}, execution)
+        first_state = time.monotonic() - called
+        loop = _Loop(cloud, handle, main, facts, approvals, observer)
+        ended = loop.follow(timeout)
+        return loop.result(ended, execution, first_state)
+
+
+def _environment(simulate: bool, skills: Sequence[str]) -> dict[str, str]:
+    """What handlers are told: the caller's own settings, and an offline model unless one is chosen."""
+    given = {name: value for name, value in os.environ.items() if name.startswith("ASLANT_")}
+    modules = ",".join(filter(None, [given.get("ASLANT_SKILL_MODULES", ""), *skills]))
+    return {
+        "ASLANT_MODEL": given.get("ASLANT_MODEL") or "offline",
+        "ASLANT_SIMULATE": "1" if simulate else given.get("ASLANT_SIMULATE", "0"),
+        "ASLANT_SKILL_MODULES": modules,
+    }
+
+
+class _Loop:
+    """Follows one execution until it ends."""
+
+    def __init__(
+        self, cloud: LocalCloud, handle: ExecutionHandle, main: Compilation, facts: _Facts,
+        approvals: Approvals | None, observer: Observer | None,
+    ) -> None:
+        self.cloud, self.handle, self.main, self.facts = cloud, handle, main, facts
+        self.approvals, self.observer = approvals, observer
+        self.progress = Progress(main.workflow)
+        self.tracker = Tracker(main, self.progress)
+        self.notes: list[str] = []
+
+    def follow(self, timeout: float | None) -> Result:
+        end = None if timeout is None else time.monotonic() + timeout
+        if self.observer is not None:
+            self.observer.start(self.progress, self.cloud.clock.now())
+        try:
+            while True:
+                ended = self._ended()
+                self._look(ended)
+                if ended is not None:
+                    return ended
+                if end is not None and time.monotonic() >= end:
+                    self.cloud.stop(self.handle.arn, error="States.Timeout", cause=f"stopped after {timeout:g} s")
+        except KeyboardInterrupt:
+            self.cloud.stop(self.handle.arn, error="Cancelled", cause="interrupted")
+            self._look(self._ended())
+            raise
+        finally:
+            if self.observer is not None:
+                self.observer.stop()
+
+    def _ended(self) -> Result | None:
+        try:
+            return self.handle.wait(POLL)
+        except TimeoutError:
+            return None
+
+    def _look(self, ended: Result | None) -> None:
+        news = self.tracker.feed(self.handle.events(self.tracker.last_event))
+        for workflow, step, iteration in self.facts.simulated:
+            if workflow in ("", self.main.workflow.id) and step in self.progress.steps:
+                self.progress.run(step, iteration).simulated = True
+        if self.approvals is not None:
+            news |= self.approvals.look(self.progress, self.observer)
+        if ended is not None:
+            self.progress.finish(completed=ended.status == "SUCCEEDED", now=ended.stopped)
+        if self.observer is not None and (news or self.tracker.running or ended is not None):
+            self.observer.update(self.cloud.clock.now() if ended is None else ended.stopped)
+
+    def result(self, ended: Result, execution: str, first_state: float) -> RunResult:
+        status = _STATUS[ended.status]
+        if ended.error == "States.Timeout" and status == "cancelled":
+            status = "timed_out"
+        error = None if status == "completed" else self._error(ended, status)
+        steps = tuple(self.progress.ordered())
+        usage: dict[str, float] = {}
+        for row in self.facts.usage:
+            for name, value in row.items():
+                usage[name] = usage.get(name, 0) + value
+        return RunResult(
+            status=status, output=ended.output if status == "completed" else None, error=error, steps=steps,
+            approvals=tuple(self.approvals.decided) if self.approvals else (),
+            simulated=tuple(dict.fromkeys(step for _, step, _ in self.facts.simulated)),
+            usage=usage, notes=tuple(self.notes), execution=execution, started=ended.started, stopped=ended.stopped,
+            first_state=first_state,
+        )
+
+    def _error(self, ended: Result, status: str) -> RunError:
+        failed = self.tracker.culprit(ended.error)
+        name = ended.error or {"timed_out": "States.Timeout", "cancelled": "Cancelled"}.get(status, "Failed")
+        message = message_of(ended.cause) or (failed.message if failed else "")
+        if failed is None:
+            return RunError(name, message, position=self.main.workflow.at)
+        return RunError(name, message, failed.step, failed.iteration, failed.position)
+
+
+def message_of(cause: str | None) -> str:
+    """The text for people in a cause: Lambda's `errorMessage`, or the cause itself."""
+    try:
+        data = json.loads(cause or "")
+    except ValueError:
+        return cause or ""
+    if isinstance(data, dict):
+        for key in ("errorMessage", "message", "Cause"):
+            if isinstance(data.get(key), str):
+                return message_of(data[key])
+    return cause or ""
+
+
