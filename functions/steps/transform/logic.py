@@ -13,6 +13,7 @@ from aslant.errors import ValidationError
 from aslant.step import StepRun, result
 from aslant.tabular import read_csv, write_csv
 from aslant.values import render
+from functions.steps.transform import expressions
 
 Script = Callable[[str, Mapping[str, Json], sandbox.Limits], Json]
 
@@ -22,8 +23,6 @@ def transform(config: TransformConfig, run: StepRun, script: Script = sandbox.ru
 
     Raises ValidationError for data that is not in its format, ExpressionError and SandboxError for what fails inside.
     """
-    from functions.steps.transform import expressions
-
     if config.evaluate is not None:
         return result(expressions.evaluate_all(config.evaluate.expressions, config.evaluate.slots, run.settings.env_allow,
             os.environ))

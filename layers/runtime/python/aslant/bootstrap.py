@@ -5,8 +5,13 @@ Each function gives the adapter of a port for some settings. Adapters are import
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from aslant import ports
 from aslant.settings import Settings
+
+if TYPE_CHECKING:
+    from aslant.approvals import Approvals
 
 
 def secrets(settings: Settings) -> ports.Secrets:
@@ -25,3 +30,37 @@ def functions(settings: Settings) -> ports.Functions:
     from aslant.adapters.aws_lambda import AwsLambda
 
     return AwsLambda(settings.region)
+
+
+def models(settings: Settings, output_format: str) -> ports.Models:
+    """Bedrock; the offline model where ASLANT_MODEL=offline."""
+    from aslant.adapters.bedrock import Bedrock
+    from aslant.adapters.offline_model import NAME, OfflineModel
+
+    return OfflineModel(output_format) if settings.model == NAME else Bedrock(settings.region)
+
+
+def topics(settings: Settings) -> ports.Topics:
+    from aslant.adapters.aws_messages import SnsTopics
+
+    return SnsTopics(settings.region)
+
+
+def mailer(settings: Settings) -> ports.Mailer:
+    from aslant.adapters.aws_messages import SesMailer
+
+    return SesMailer(settings.region)
+
+
+def events(settings: Settings) -> ports.Events:
+    from aslant.adapters.aws_messages import EventBus
+
+    return EventBus(settings.region)
+
+
+def approvals(settings: Settings) -> Approvals:
+    """Requests in the executions table, answers to the state machines of this account."""
+    from aslant.adapters.aws_approvals import DynamoApprovals, StepFunctionsCallbacks
+    from aslant.approvals import Approvals
+
+    return Approvals(DynamoApprovals(settings.region, settings.executions_table), StepFunctionsCallbacks(settings.region))

@@ -7,12 +7,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+# Bedrock inference profiles (docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html). The names of
+# other makers' models stand for what is closest in strength.
 MODEL_ALIASES: Mapping[str, str] = {
-    "gpt-4": "anthropic.claude-sonnet-4-20250514-v1:0",
-    "gpt-3.5": "anthropic.claude-3-5-haiku-20241022-v1:0",
-    "claude-opus": "anthropic.claude-opus-4-20250514-v1:0",
-    "claude-sonnet": "anthropic.claude-sonnet-4-20250514-v1:0",
-    "claude-haiku": "anthropic.claude-3-5-haiku-20241022-v1:0",
+    "claude-opus": "us.anthropic.claude-opus-4-1-20250805-v1:0",
+    "claude-sonnet": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "claude-haiku": "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+    "gpt-4": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "gpt-3.5": "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+    "gpt-3.5-turbo": "us.anthropic.claude-haiku-4-5-20251001-v1:0",
 }
 
 

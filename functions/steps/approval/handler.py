@@ -1,0 +1,16 @@
+"""The Lambda function of approval steps."""
+
+from __future__ import annotations
+
+import time
+
+from aslant import bootstrap
+from aslant.configs.approval import ApprovalConfig
+from aslant.contracts import StepResult
+from aslant.step import StepRun, step
+from functions.steps.approval import logic
+
+
+@step("approval", ApprovalConfig)
+def handler(config: ApprovalConfig, run: StepRun) -> StepResult:
+    return logic.ask(config, run, lambda: bootstrap.approvals(run.settings), int(time.time()))

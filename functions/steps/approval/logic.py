@@ -1,0 +1,31 @@
+"""Asks people: stores the request with its task token. The answer comes by `aslant.approvals`, not from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aslant.approvals import Approvals, decided
+from aslant.configs.approval import ApprovalConfig
+from aslant.contracts import StepResult
+from aslant.errors import ValidationError
+from aslant.keys import ApprovalRef
+from aslant.step import StepRun, result
+
+
+def ask(config: ApprovalConfig, run: StepRun, approvals: Callable[[], Approvals], now: int) -> StepResult:
+    """Stores the request; the output is its `approval_id`. `now` is epoch seconds.
+
+    With `auto_approve` the decision is made at once: it is the output, and the state machine is called back if it waits.
+    """
+    if config.auto_approve:
+        decision = decided({}, "approve", by="auto_approve", comment="", answer=None, now=now)
+        if run.token:
+            approvals().callbacks.success(run.token, decision)
+        return result(decision)
+    if not run.token:
+        raise ValidationError("an approval needs a task token: it must be called with .waitForTaskToken")
+    ref = ApprovalRef(run.execution, run.step, run.iteration, run.attempt)
+    identifier = approvals().request(
+        config, tenant=run.tenant, ref=ref, token=run.token, workflow=run.workflow, now=now
+    )
+    return result({"approval_id": identifier, "status": "pending"})
