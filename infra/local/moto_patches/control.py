@@ -6,7 +6,7 @@ import datetime
 import re
 import threading
 import time
-from typing import Any
+from typing import Any, Protocol
 
 from moto.stepfunctions.parser.asl.component.common.error_name.failure_event import FailureEventException
 from moto.stepfunctions.parser.asl.component.common.retry.max_attempts_decl import MaxAttemptsOutcome
@@ -22,12 +22,18 @@ _COMPONENT = "parser.asl.component."
 _ENDS = {"ExecutionSucceeded", "ExecutionFailed", "ExecutionAborted", "ExecutionTimedOut"}
 
 
+class Waiter(Protocol):
+    """What can be told of an end: an event, or something that acts."""
+
+    def set(self) -> None: ...
+
+
 class EndEvent(threading.Event):
     """Set when an environment ends, for good: moto pulses its event, and who waits next would wait for ever."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._waiters: list[threading.Event] = []
+        self._waiters: list[Waiter] = []
         self._mutex = threading.Lock()
 
     def clear(self) -> None:
@@ -40,7 +46,7 @@ class EndEvent(threading.Event):
         for waiter in waiters:
             waiter.set()
 
-    def wake(self, waiter: threading.Event) -> None:
+    def wake(self, waiter: Waiter) -> None:
         """Set `waiter` too when the end comes, at once if it has come."""
         with self._mutex:
             if not self.is_set():
@@ -48,7 +54,7 @@ class EndEvent(threading.Event):
                 return
         waiter.set()
 
-    def forget(self, waiter: threading.Event) -> None:
+    def forget(self, waiter: Waiter) -> None:
         with self._mutex:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)

@@ -9,6 +9,7 @@ import uuid
 from typing import Any
 
 from botocore.exceptions import ClientError
+from moto.awslambda.exceptions import UnknownFunctionException
 from moto.stepfunctions.parser.api import HistoryEventType, TaskFailedEventDetails
 from moto.stepfunctions.parser.asl.component.common.error_name.failure_event import (
     FailureEvent,
@@ -19,6 +20,7 @@ from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name
 from moto.stepfunctions.parser.asl.component.state.exec.state_task.lambda_eval_utils import (
     LambdaFunctionErrorException,
 )
+from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resource import ResourceCondition
 from moto.stepfunctions.parser.asl.eval.event.event_detail import EventDetails
 
 from infra.local.clock import iso
@@ -85,7 +87,7 @@ def backend_invoke(
     try:
         functions.find(function_name)
     except UnknownFunction:
-        return None
+        raise UnknownFunctionException(function_name) from None
     if headers.get("X-Amz-Invocation-Type") == "Event":
         threading.Thread(target=functions.invoke, args=(function_name, body), daemon=True, name="aslant-event").start()
         return b""
@@ -123,6 +125,21 @@ def _backend(region: str) -> Any:
     return stepfunctions_parser_backends[ACCOUNT][region]
 
 
+class StopChild:
+    """Woken when the attempt that waits for a child ends; a child that still runs then is stopped, as on AWS."""
+
+    def __init__(self, child: Any, env: Any) -> None:
+        self._child = child
+        self._env = env
+
+    def set(self) -> None:
+        if current().finished[self._child.exec_arn].is_set():
+            return
+        state = self._env._program_state  # a stop's error and cause go on to the child
+        reason = (None, getattr(state, "error", None), getattr(state, "cause", None))
+        threading.Thread(target=self._child.stop, args=reason, daemon=True, name="aslant-stop").start()
+
+
 @patch(_SFN + "_eval_service_task", gap="there is no boto3 service named 'stepfunctions'", fingerprint="dc94f9e92201")
 def start_child(
     self: Any, env: Any, resource_runtime_part: Any, normalised_parameters: dict[str, Any], state_credentials: Any
@@ -134,11 +151,12 @@ def start_child(
             given.get("statemachinearn"), given.get("name") or str(uuid.uuid4()), given.get("input") or "{}"
         )
     except Exception as error:
-        code = getattr(error, "code", None) or getattr(error, "TYPE", None)
+        code = getattr(error, "TYPE", None) or getattr(error, "code", None)
         if not isinstance(code, str):
             raise
         raise _client_error(code, str(getattr(error, "message", error)), "StartExecution") from None
-    if self.resource.condition is not None:
+    if self.resource.condition is not None and self.resource.condition != ResourceCondition.WaitForTaskToken:
+        env.program_state_event.wake(StopChild(child, env))
         parent = env.states.context_object.context_object_data["Execution"]["Id"]
         with runtime.lock:
             runtime.children.setdefault(parent, []).append(child.exec_arn)
@@ -168,7 +186,7 @@ def describe(execution: Any, *, parsed: bool) -> dict[str, Any]:
 
 
 def _wait_for_child(self: Any, env: Any, *, parsed: bool) -> Any:
-    """A resolver that returns once the child has ended; a parent's end ends the child."""
+    """A resolver that returns once the child, or the attempt that waits for it, has ended."""
     arn = env.stack.pop()["ExecutionArn"]
     runtime: Runtime = current()
 
@@ -180,7 +198,6 @@ def _wait_for_child(self: Any, env: Any, *, parsed: bool) -> Any:
         if not finished.is_set():
             either.wait()
         if not finished.is_set():
-            child.stop(stop_date=None, error=None, cause="the execution that waits for this one ended")
             return None
         if child.status == "SUCCEEDED":
             return describe(child, parsed=parsed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from moto.stepfunctions.parser.api import InvalidOutput, InvalidToken, TaskTimedOut
+from moto.core.exceptions import AWSError
 from moto.stepfunctions.parser.asl.component.state.exec.execute_state import ExecutionState
 from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resource import ResourceCondition
 from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service import StateTaskService
@@ -18,6 +18,23 @@ from moto.stepfunctions.parser.asl.eval.callback.callback import (
 
 from infra.local.moto_patches.registry import patch
 from infra.local.runtime import current
+
+
+
+class InvalidToken(AWSError):
+    TYPE = "InvalidToken"
+    STATUS = 400
+
+
+class InvalidOutput(AWSError):
+    TYPE = "InvalidOutput"
+    STATUS = 400
+
+
+class TaskTimedOut(AWSError):
+    TYPE = "TaskTimedOut"
+    STATUS = 400
+
 
 _CALLBACK = "parser.asl.component.state.exec.state_task.service.state_task_service_callback:StateTaskServiceCallback."
 _BACKEND = "parser.models:StepFunctionsParserBackend."

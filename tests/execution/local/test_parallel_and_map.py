@@ -1,0 +1,130 @@
+"""Branches and items side by side."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+
+def test_branches_overlap_in_time(cloud, run, call):
+    both = threading.Barrier(2, timeout=10)
+
+    def meet(event, context):
+        both.wait()
+        return event
+
+    cloud.function("meet", meet)
+    branches = [{"StartAt": name, "States": {name: call("meet", name)}} for name in ("a", "b")]
+    assert run({"both": {"Type": "Parallel", "Branches": branches, "End": True}}).output == ["a", "b"]
+
+
+def test_the_branches_beside_a_failed_one_end(cloud, machine, call, Recorder):
+    after = Recorder()
+    cloud.function("after", after)
+    branches = [
+        {"StartAt": "fail", "States": {"fail": {"Type": "Fail", "Error": "E", "Cause": "c"}}},
+        {"StartAt": "wait", "States": {"wait": {"Type": "Wait", "Seconds": 5, "Next": "call"}, "call": call("after")}},
+    ]
+    states = {"both": {"Type": "Parallel", "Branches": branches, "Catch": [{"ErrorEquals": ["E"], "Next": "hold"}], "End": True},
+              "hold": {"Type": "Wait", "Seconds": 10, "Next": "end"}, "end": {"Type": "Succeed"}}  # fmt: skip
+    execution = cloud.start(cloud.state_machine("m", machine(states)), {})
+    assert execution.wait(10).status == "SUCCEEDED"
+    assert after.events == []
+    kinds = [event["type"] for event in execution.events()]
+    assert "WaitStateExited" not in kinds[: kinds.index("ParallelStateFailed")]
+
+
+def test_a_retried_parallel_starts_anew(cloud, run, call, Recorder):
+    def act(event):
+        if event == 0:
+            raise ValueError
+        return "ok"
+
+    cloud.function("f", Recorder(act))
+    branch = {"StartAt": "a", "States": {"a": call("f", "{% $n %}")}}
+    states = {"set": {"Type": "Pass", "Assign": {"n": 1}, "Next": "both"},
+              "both": {"Type": "Parallel", "Branches": [branch], "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1}], "End": True}}  # fmt: skip
+    assert run(states).output == ["ok"]
+
+
+def _map(call, concurrency=None, **fields):
+    loop = {
+        "Type": "Map",
+        "Items": "{% $states.input.items %}",
+        "ItemSelector": {"index": "{% $states.context.Map.Item.Index %}", "value": "{% $states.context.Map.Item.Value %}"},
+        "ItemProcessor": {"StartAt": "item", "States": {"item": call("f", "{% $states.input %}")}},
+        "End": True,
+        **fields,
+    }
+    return {"loop": loop if concurrency is None else {**loop, "MaxConcurrency": concurrency}}
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, "{% 3 %}"])
+def test_items_keep_their_order_and_the_limit_holds(cloud, run, call, Recorder, concurrency):
+    def act(event):
+        time.sleep(event["value"] / 100)
+        return [event["index"], event["value"]]
+
+    handler = Recorder(act)
+    cloud.function("f", handler)
+    result = run(_map(call, concurrency), {"items": [6, 1, 3, 1, 2]})
+    assert result.output == [[0, 6], [1, 1], [2, 3], [3, 1], [4, 2]]
+    limit = 3 if isinstance(concurrency, str) else concurrency
+    assert handler.most_at_once == limit
+
+
+def test_no_items_and_a_single_item(cloud, run, call):
+    cloud.function("f", lambda event, context: event["value"])
+    assert run(_map(call), {"items": []}).output == []
+    assert run(_map(call), {"items": [7]}).output == [7]
+
+
+def test_the_context_of_the_item_is_there_in_its_states(cloud, run, call):
+    cloud.function("f", lambda event, context: event)
+    payload = {"at": "{% $states.context.Map.Item.Index %}", "of": "{% $states.context.Map.Item.Value %}"}
+    loop = {"Type": "Map", "Items": ["a", "b"], "End": True,
+            "ItemProcessor": {"StartAt": "item", "States": {"item": call("f", payload)}}}  # fmt: skip
+    assert run({"loop": loop}).output == [{"at": 0, "of": "a"}, {"at": 1, "of": "b"}]
+
+
+def test_no_limit_means_forty_at_once(cloud, run, call, Recorder):
+    handler = Recorder(lambda event: time.sleep(0.05))
+    cloud.function("f", handler)
+    assert run(_map(call), {"items": [1] * 60}).status == "SUCCEEDED"
+    assert handler.most_at_once <= 40
+
+
+def test_many_items_one_after_another(run):
+    loop = {"Type": "Map", "Items": "{% [1..1200] %}", "MaxConcurrency": 1, "Output": "{% $count($states.result) %}", "End": True,
+            "ItemProcessor": {"StartAt": "p", "States": {"p": {"Type": "Succeed"}}}}  # fmt: skip
+    assert run({"loop": loop}).output == 1200
+
+
+def test_a_failed_item_fails_the_map_and_a_caught_one_does_not(cloud, run, call):
+    def fail_two(event, context):
+        if event["value"] == 2:
+            raise ValueError("two")
+        return event["value"]
+
+    cloud.function("f", fail_two)
+    result = run(_map(call, 1), {"items": [1, 2, 3]})
+    assert (result.status, result.error) == ("FAILED", "ValueError") and "two" in result.cause
+    item = call("f", "{% $states.input %}", Catch=[{"ErrorEquals": ["States.ALL"], "Output": {"failed": "{% $states.errorOutput.Error %}"}, "Next": "end"}])
+    processor = {"StartAt": "item", "States": {"item": item, "end": {"Type": "Succeed"}}}
+    assert run(_map(call, ItemProcessor=processor), {"items": [1, 2, 3]}).output == [1, {"failed": "ValueError"}, 3]
+
+
+def test_items_that_are_no_list_are_an_error(run, call):
+    assert run(_map(call, Items="{% 'text' %}")).error == "States.QueryEvaluationError"
+
+
+def test_a_loop_in_a_loop_in_a_branch(cloud, run, call):
+    inner = {"Type": "Map", "Items": "{% $states.input.row %}", "End": True,
+             "ItemProcessor": {"StartAt": "cell", "States": {"cell": {"Type": "Pass", "Output": "{% $states.input * $factor %}", "End": True}}}}  # fmt: skip
+    outer = {"Type": "Map", "Items": [[1, 2], [3]], "ItemSelector": {"row": "{% $states.context.Map.Item.Value %}"}, "End": True,
+             "ItemProcessor": {"StartAt": "inner", "States": {"inner": inner}}}  # fmt: skip
+    states = {"set": {"Type": "Pass", "Assign": {"factor": 10}, "Next": "both"},
+              "both": {"Type": "Parallel", "Branches": [{"StartAt": "outer", "States": {"outer": outer}}], "End": True}}  # fmt: skip
+    assert run(states).output == [[[10, 20], [30]]]
