@@ -13,7 +13,7 @@ from infra.local.cloud import LocalCloud
 from infra.local.functions import Handler
 from translator.pipeline import Compilation
 
-TENANT = "local"
+TENANT = "default"  # what a step takes without one, as in executions that were started by hand
 
 Wrap = Callable[[Handler], Handler]
 

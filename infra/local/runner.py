@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from aslant.adapters import clients
 from aslant.settings import Settings
 from infra.local import provision
 from infra.local.approvals import Approvals, Approver, Decided
@@ -121,12 +122,13 @@ def run(
     environment = _environment(simulate, skills)
     facts = _Facts()
     with LocalCloud(time_scale=time_scale, environment=environment) as cloud:
+        clients.forget()  # one made outside would talk to AWS
         settings = Settings.read()
         functions = provision.register_functions(cloud, compilations, facts.wrap)
         arns = provision.create_machines(cloud, compilations, functions, simulate=simulate)
         provision.store_secrets(cloud, secrets or {}, settings.secret_prefix)
         needs_table = any("approval" in compilation.functions.values() for compilation in compilations)
-        approvals = Approvals(cloud, settings, approver) if needs_table else None
+        approvals = Approvals(cloud, settings, provision.TENANT, approver, user) if needs_table else None
         main = compilations[0]
         execution = str(uuid.uuid4())
         info = {"id": execution, "tenant": provision.TENANT, "workflow": main.workflow.id,

@@ -1,0 +1,147 @@
+"""Approvals of a local run: found in the executions table, put to an approver, decided as on AWS."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from aslant import bootstrap, keys
+from aslant.errors import ApprovalClosed
+from aslant.settings import Settings
+from infra.local.cloud import LocalCloud
+from infra.local.progress import Progress, Status
+
+if TYPE_CHECKING:
+    from infra.local.runner import Observer
+
+Json = Any
+PAUSE = 0.1  # seconds between looks at the table
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question. `kind` is approve_reject, text_input or multiple_choice; `expires` is real time."""
+
+    id: str
+    workflow: str
+    step: str
+    iteration: tuple[int, ...]
+    message: str
+    kind: str
+    options: tuple[str, ...]
+    approvers: tuple[str, ...]
+    data: Json
+    expires: datetime
+
+    @property
+    def label(self) -> str:
+        return self.step + "".join(f"[{index}]" for index in self.iteration)
+
+
+class Decision(NamedTuple):
+    """What an approver says: approve, reject, or an answer (a text, or one of the options)."""
+
+    decision: Literal["approve", "reject", "answer"]
+    answer: Json = None
+    comment: str = ""
+
+
+Approver = Callable[[Request], Decision | None]  # None leaves the question open
+
+
+@dataclass(slots=True)
+class Decided:
+    """A question and what became of it: `outcome` is approved, rejected, or open when nobody answered."""
+
+    request: Request
+    outcome: str = "open"
+    by: str = ""
+    at: str = ""
+    comment: str = ""
+    answer: Json = None
+
+    def as_dict(self) -> dict[str, Json]:
+        return {
+            "step": self.request.step, "iteration": list(self.request.iteration), "message": self.request.message,
+            "outcome": self.outcome, "by": self.by or None, "at": self.at or None, "answer": self.answer,
+        }
+
+
+@dataclass(slots=True)
+class Approvals:
+    """The open questions of the running execution and its children. `by` is who answers."""
+
+    cloud: LocalCloud
+    settings: Settings
+    tenant: str
+    approver: Approver | None
+    by: str
+    decided: list[Decided] = field(default_factory=list)
+    _seen: dict[str, Decided] = field(default_factory=dict)
+    _next: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.cloud.client("dynamodb").create_table(**keys.executions_table(self.settings.executions_table))
+
+    def look(self, progress: Progress, observer: Observer | None) -> bool:
+        """Puts new questions to the approver and carries out what it decides; True when there is something new."""
+        news = False
+        if time.monotonic() >= self._next:
+            service = bootstrap.approvals(self.settings)
+            for item in service.pending(self.tenant):
+                if item["approval_id"] not in self._seen:
+                    news = True
+                    self._put(_request(item), progress, observer)
+            self._next = time.monotonic() + PAUSE
+        for entry in self.decided:
+            if entry.outcome == "open":
+                _mark(progress, entry.request)
+        return news
+
+    def _put(self, request: Request, progress: Progress, observer: Observer | None) -> None:
+        entry = self._seen[request.id] = Decided(request)
+        self.decided.append(entry)
+        _mark(progress, request)
+        if observer is not None:
+            observer.update(self.cloud.clock.now())
+            observer.pause()
+        choice = self.approver(request) if self.approver is not None else None
+        if choice is None:
+            if observer is not None:
+                observer.note(f"{request.label} waits for an answer: {request.message}")
+            return
+        try:
+            made = bootstrap.approvals(self.settings).decide(
+                self.tenant, request.id, choice.decision, by=self.by, comment=choice.comment, answer=choice.answer,
+                now=int(time.time()),
+            )
+        except ApprovalClosed as error:
+            if observer is not None:
+                observer.note(f"too late for {request.label}: {error}")
+            return
+        entry.outcome = "approved" if made["approved"] else "rejected"
+        entry.by, entry.at = str(made["by"]), str(made["at"])
+        entry.comment, entry.answer = str(made["comment"]), made["answer"]
+
+
+def _mark(progress: Progress, request: Request) -> None:
+    if request.workflow == progress.workflow.id and request.step in progress.steps:
+        run = progress.run(request.step, request.iteration)
+        if run.status is Status.RUNNING:
+            run.status = Status.WAITING
+
+
+def _request(item: Mapping[str, Json]) -> Request:
+    config = item["config"]
+    approvers = config.get("approvers") or ()
+    return Request(
+        id=item["approval_id"], workflow=str(item.get("workflow", "")), step=item["step"],
+        iteration=tuple(int(index) for index in item["iteration"]), message=str(config.get("message", "")),
+        kind=str(config.get("approval_type", "approve_reject")),
+        options=tuple(str(option) for option in config.get("options") or ()),
+        approvers=(approvers,) if isinstance(approvers, str) else tuple(map(str, approvers)),
+        data=config.get("data"), expires=datetime.fromtimestamp(int(item["expires_at"]), UTC),
+    )
