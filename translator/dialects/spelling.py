@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from translator.diagnostics import Position
+from translator.diagnostics import Findings, Position
 from translator.dialects.templates import CLOSE, OPEN, hole_end, map_texts
+from translator.dialects.validate import did_you_mean
+from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
 
@@ -221,7 +223,17 @@ WORKFLOW_PLAIN = frozenset({
 })
 
 
-def lift(kind: str, settings: Map, step: Map, config: Map) -> None:
-    """Share the settings of a type out between the step itself (its structure) and its `config`."""
+def lift(kind: str, settings: Map, step: Map, config: Map, findings: Findings) -> None:
+    """Share the settings of a type out between the step itself (its structure) and its `config`.
+
+    A type that is all structure has no configuration: what else is set is an unknown key.
+    """
+    structure = STRUCTURE.get(kind)
     for key in settings:
-        (step if key in STRUCTURE.get(kind, ()) else config).move(key, settings)
+        if structure is None:
+            config.move(key, settings)
+        elif key in structure:
+            step.move(key, settings)
+        else:
+            findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a setting of {kind}", settings.at_key(key),
+                hint=did_you_mean(key, structure, f"settings: {', '.join(structure)}"))

@@ -120,3 +120,9 @@ FREQUENCY = Rule("D121", Severity.ERROR, "unknown checkpoint frequency",
 NO_OUTCOME = Rule("D122", Severity.ERROR, "edge names no outcome of the router",
     "An edge out of a router is taken for one of its outcomes. Name the target in the router's `if_true`, `if_false` or"
     " `default`, or write the outcome as the edge's `condition`: true, false, or the name of a case.")
+ANY_STATUS = Rule("D123", Severity.INFO, "every status of the answer is accepted",
+    "An `api` node fails on a status outside of 2xx. Here another place reads the `status_code` of its answer, so it is"
+    " left to decide: every status is a result. Give the node `expected_status` to have it otherwise.")
+EVERY_OUTCOME = Rule("D124", Severity.WARNING, "connection is taken for every outcome",
+    "The source decides between outcomes and the connection names none, so it is always taken. Name the outcome as"
+    " `sourceOutput`.")

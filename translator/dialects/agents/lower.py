@@ -10,6 +10,7 @@ as they stand. Nobody answers a human for 3600 seconds at most.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,6 +68,7 @@ class _Lowering:
         variables = frozenset(document.get("variables") or ())
         self.names = Names(produced, names, variables, frozenset(asked - produced - variables))
         self.taken = {common.nfc(node["id"]) for node in nodes if isinstance(node.get("id"), str)}
+        self.all_texts = [*_texts(document.get("nodes")), *_texts(document.get("edges"))]
         self.workers: dict[str, str] = {}
         self.orchestrator = ""
 
@@ -270,7 +272,7 @@ class _Lowering:
         if kind == "skill" and agent != "skill":
             self.custom(agent, node, parameters, config)
         else:
-            lift(kind, parameters, structure, config)
+            lift(kind, parameters, structure, config, self.findings)
         written: Map = node.get("config") or Map(node.pos)
         for key in written:
             config.move(key, written)
@@ -348,9 +350,19 @@ class _Lowering:
                 self.findings.add(rules.BAD_DURATION, f"{written!r} is not a number of seconds", config.at("timeout"))
             elif node.get("timeout") is None:
                 out.put("timeout", HUMAN_TIMEOUT, node.at("agent"))
+        key = _output_key(node)
+        if agent == "api" and key and "expected_status" not in config and self.reads_status(key):
+            self.findings.add(rules.ANY_STATUS, f"every status is accepted, since {key}.status_code is read",
+                node.at("agent"))
+            config.put("expected_status", "100-599", node.at("agent"))
         identifier = common.nfc(node["id"])
         if agent == "llm" and identifier == self.orchestrator and self.workers and "output_format" not in config:
             config.put("output_format", "json_array", node.at("agent"))
+
+    def reads_status(self, key: str) -> bool:
+        """Whether a text somewhere looks at the status of the answer that is kept under `key`."""
+        look = re.compile(rf"(?<![\w]){re.escape(key)}(?:\.status_code|\[['\"]status_code['\"]\])")
+        return any(look.search(text) for text in self.all_texts)
 
     def feed(self, agent: str, keys: list[tuple[str, Position]], before: list[str], names: Names, config: Map,
             parameters: Map) -> None:

@@ -226,7 +226,7 @@ class _Lowering:
         elif kind in CANONICAL_TYPES:
             put(out, "type", kind, spec, "type")
             structure = Map(spec.pos)
-            lift(kind, settings, structure, config)
+            lift(kind, settings, structure, config, self.findings)
             if "steps" in structure:
                 put(out, "steps", self.scope(structure["steps"]), structure)
             carry_step(structure, out, self.spelling)

@@ -1,0 +1,111 @@
+"""How data goes along the connections of a graph: what a node's input is, as an expression."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from translator.diagnostics import Position
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
+_LONGEST = 4000
+_DEEPEST = 20
+MAIN = "main"
+ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One connection between two nodes of a scope."""
+
+    source: str
+    target: str
+    output: str
+    input: str
+    when: str | None
+    at: Position
+    output_at: Position
+
+
+@dataclass(slots=True)
+class Flow:
+    """The connections of one scope. `base` is the expression that nodes without a connection get.
+
+    `passing` are nodes that hand their input on (choices, waits), `starting` the triggers, whose output is `base`.
+    `outcomes` are the named outputs of choices.
+    """
+
+    base: str
+    links: list[Link] = field(default_factory=list)
+    passing: set[str] = field(default_factory=set)
+    starting: set[str] = field(default_factory=set)
+    outcomes: dict[str, list[str]] = field(default_factory=dict)
+    _incoming: dict[str, list[Link]] = field(default_factory=dict)
+
+    def add(self, link: Link) -> None:
+        self.links.append(link)
+        self._incoming.setdefault(link.target, []).append(link)
+
+    def incoming(self, node: str) -> list[Link]:
+        return self._incoming.get(node, [])
+
+    def parts(self, node: str, depth: int = 0) -> tuple[list[str], dict[str, list[str]]]:
+        """The values at the main input of a node, and those at its named inputs, each once and in order."""
+        main: list[str] = []
+        named: dict[str, list[str]] = {}
+        links = self.incoming(node)
+        if not links:
+            return [self.base], named
+        for link in links:
+            value = self.value(link, depth)
+            values = main if link.input == MAIN else named.setdefault(link.input, [])
+            if value not in values:
+                values.append(value)
+        return main, named
+
+    def whole(self, node: str, depth: int = 0) -> str:
+        """The input of a node as one expression."""
+        main, named = self.parts(node, depth)
+        if named:
+            pairs = ", ".join(f"{quoted(key)}: {merged(values)}" for key, values in named.items())
+            main = [*main, f"{{{pairs}}}"]
+        return merged(main)
+
+    def value(self, link: Link, depth: int = 0) -> str:
+        """What a connection carries."""
+        source = link.source
+        if link.output == ERROR and ERROR not in self.outcomes.get(source, ()):
+            return member("errors", source)
+        seen = {source}
+        while source in self.passing and len(before := self.incoming(source)) == 1 and before[0].input == MAIN:
+            if before[0].output not in (MAIN, *self.outcomes.get(before[0].source, ())) or before[0].source in seen:
+                break
+            source = before[0].source
+            seen.add(source)
+        if source in self.passing and depth < _DEEPEST:
+            expression = self.whole(source, depth + 1)
+            if len(expression) <= _LONGEST:
+                return expression
+        expression = self.base if source in self.starting else output_of(source)
+        plain = link.output == MAIN or link.source in self.passing or link.output in self.outcomes.get(link.source, ())
+        return expression if plain else member(expression, link.output)
+
+
+def merged(values: list[str]) -> str:
+    return values[0] if len(values) == 1 else f"merge({', '.join(values)})"
+
+
+def quoted(text: str) -> str:
+    """A text as a literal of the expression language."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"'{escaped}'"
+
+
+def member(root: str, key: str) -> str:
+    """`root.key`, or with brackets when the key is no plain name."""
+    return f"{root}.{key}" if _IDENTIFIER.match(key) else f"{root}[{quoted(key)}]"
+
+
+def output_of(identifier: str) -> str:
+    """The expression for the output of a step."""
+    return f"{member('steps', identifier)}.output"
