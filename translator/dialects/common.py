@@ -6,8 +6,8 @@ import re
 import unicodedata
 from typing import Any
 
-from translator.dialects.templates import expression, splice_holes
 from translator.diagnostics import NOWHERE, Findings, Position
+from translator.dialects.templates import expression, splice_holes
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -143,7 +143,7 @@ def put_expression(target: Map, key: str, source: Map, source_key: str | None = 
     at = source.at(name)
     if isinstance(value, str):
         bare, place = expression(value, at)
-        spliced = splice_holes(bare)
+        spliced = splice_holes(bare).strip()
         target.put(key, spliced, place if spliced == bare else at, source.at_key(name))
     elif value is not None:
         target.put(key, value, at, source.at_key(name))

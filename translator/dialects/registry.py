@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from translator.diagnostics import Findings
+from translator.dialects.agents import lower as agents_lower
+from translator.dialects.agents import schema as agents_schema
 from translator.dialects.canonical import lower as canonical_lower
 from translator.dialects.canonical import render as canonical_render
 from translator.dialects.canonical import schema as canonical_schema
@@ -16,8 +19,9 @@ from translator.dialects.stages import schema as stages_schema
 from translator.dialects.steps import lower as steps_lower
 from translator.dialects.steps import render as steps_render
 from translator.dialects.steps import schema as steps_schema
+from translator.dialects.tasks import lower as tasks_lower
+from translator.dialects.tasks import schema as tasks_schema
 from translator.dialects.validate import check, did_you_mean
-from translator.diagnostics import Findings
 from translator.findings import dialects as rules
 from translator.source import Map
 
@@ -75,12 +79,19 @@ def _is_graph(document: Map) -> bool:
     return "connections" in holder or not _is_agents(document)
 
 
+def _not_yet(document: Map, findings: Findings) -> Map:
+    findings.add(rules.BAD_DIALECT, "this dialect cannot be written yet", document.pos)
+    return document
+
+
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect for dialect in (
         Dialect("steps", _is_steps, steps_schema.Workflow, steps_lower.lower, steps_render.render,
             "a list `steps` at the top"),
         Dialect("stages", _is_stages, stages_schema.Document, stages_lower.lower, stages_render.render,
             "`workflow:` with a list `stages`"),
+        Dialect("tasks", _is_tasks, tasks_schema.Definition, tasks_lower.lower, _not_yet, "a list `tasks`"),
+        Dialect("agents", _is_agents, agents_schema.Definition, agents_lower.lower, _not_yet, "`nodes` with `edges`"),
         Dialect("canonical", lambda document: False, canonical_schema.Workflow, canonical_lower.lower,
             canonical_render.render, "`dialect: canonical`"),
     )

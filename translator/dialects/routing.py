@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from translator.diagnostics import Findings, Position
 from translator.dialects.common import dependencies, dependency, nfc, put_expression
 from translator.dialects.validate import did_you_mean
-from translator.diagnostics import Findings, Position
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -290,12 +290,13 @@ def choice(step: Map, settings: Map, findings: Findings) -> list[Target]:
                 case["when"] = str(case["when"]).lower() if isinstance(case["when"], bool) else case["when"]
             cases.add(case, case.pos)
         step.put("default", "false", settings.at("branches"))
-        for outcome in branches or ():
+        named = branches if isinstance(branches, Map) else Map()
+        for outcome in named:
             if outcome not in ("true", "false"):
                 findings.add(rules.BRANCHES, f"the branch {outcome!r} is neither true nor false",
-                    branches.at_key(outcome), hint="write a list of branches to have more than two")
+                    named.at_key(outcome), hint="write a list of branches to have more than two")
                 continue
-            targets += _targets(outcome, branches[outcome], branches.at(outcome), findings)
+            targets += _targets(outcome, named[outcome], named.at(outcome), findings)
     else:
         findings.add(rules.BRANCHES, "`branches` is a mapping or a list", settings.at("branches"))
     if settings.get("default") is not None:

@@ -113,6 +113,34 @@ def from_canonical_holes(text: str, opener: str = "${{", closer: str = CLOSE) ->
     return "".join(out)
 
 
+def tidy_holes(text: str) -> str:
+    """Canonical text with every hole written `{{ x }}`."""
+    if OPEN not in text:
+        return text
+    out: list[str] = []
+    index = 0
+    while index < len(text):
+        if text.startswith("\\" + OPEN, index):
+            out.append("\\" + OPEN)
+            index += 1 + len(OPEN)
+            continue
+        opener = next((known for known in ("${{", OPEN) if text.startswith(known, index)), "")
+        end = hole_end(text, index + len(opener)) if opener else None
+        if end is None:
+            out.append(text[index])
+            index += 1
+        else:
+            out.append(f"{OPEN} {text[index + len(opener):end].strip()} {CLOSE}")
+            index = end + len(CLOSE)
+    return "".join(out)
+
+
+def written_around(bare: str, opener: str = OPEN) -> str:
+    """An expression with delimiters around it, or bare where they would be misread."""
+    around = f"{opener} {bare} {CLOSE}"
+    return around if strip_delimiters(around) == bare else bare
+
+
 def map_texts(value: Any, change: Callable[[str, Position], str], at: Position) -> Any:
     """The same structure, positions kept, with `change` applied to every text in it (not to keys)."""
     if isinstance(value, str):

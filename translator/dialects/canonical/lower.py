@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from translator.dialects import common
 from translator.diagnostics import Findings
+from translator.dialects import common
 from translator.source import Map, Seq
 
 _TIMES = ("timeout", "heartbeat")
 _NESTED = ("steps", "rollback", "finally")
+_LISTS = ("rollback", "finally", "error_handlers", "notifications", "triggers")
 
 
 def lower(document: Map, findings: Findings) -> Map:
@@ -21,7 +22,7 @@ def lower(document: Map, findings: Findings) -> Map:
     result = Map(document.pos)
     for key, value in document.items():
         at = document.at(key)
-        if value is None or key == "dialect":
+        if value is None or key == "dialect" or (key in _LISTS and not value):
             continue
         if key in _NESTED:
             result.put(key, _steps(value, findings), at, document.at_key(key))

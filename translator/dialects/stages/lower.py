@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from translator.diagnostics import Findings, Position
 from translator.dialects import common, routing
 from translator.dialects.common import STEP_TYPES
 from translator.dialects.routing import Listed, Target
 from translator.dialects.templates import hole_end, map_texts, to_canonical_holes
 from translator.dialects.validate import did_you_mean
-from translator.diagnostics import Findings, Position
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -28,6 +28,12 @@ _LABELS = ("author", "tags")
 def lower(document: Map, findings: Findings) -> Map:
     """Canonical data from a definition that has the shape of `schema.Document`."""
     return _Reader(findings).workflow(document["workflow"])
+
+
+def _take(target: Map, source: Any) -> None:
+    if isinstance(source, Map):
+        for key in source:
+            target.move(key, source)
 
 
 class _Reader:
@@ -83,16 +89,14 @@ class _Reader:
         if not isinstance(metadata, Map):
             return
         labels, settings = Map(metadata.pos), Map(metadata.pos)
-        for holder, old in ((labels, result.get("labels")), (settings, result.get("settings"))):
-            for key in old if isinstance(old, Map) else ():
-                holder.move(key, old)
+        for holder, name in ((labels, "labels"), (settings, "settings")):
+            _take(holder, result.get(name))
         for key in metadata:
             value, at, at_key = metadata[key], metadata.at(key), metadata.at_key(key)
             if value is None:
                 continue
             if key == "labels":
-                for name in value:
-                    labels.move(name, value)
+                _take(labels, value)
             elif key in _LABELS:
                 labels.move(key, metadata)
             else:
@@ -111,9 +115,7 @@ class _Reader:
         if not isinstance(parameters, Seq):
             return
         inputs = Map(parameters.pos)
-        old = result.get("inputs")
-        for key in old if isinstance(old, Map) else ():
-            inputs.move(key, old)
+        _take(inputs, result.get("inputs"))
         for parameter, at in parameters.pairs():
             name = parameter["name"]
             if name in inputs:
@@ -336,9 +338,7 @@ class _Reader:
         """Put `parameters`, `config`, `skill` and `decision` where the canonical spelling has them."""
         parameters, at = source.get("parameters"), source.at("parameters")
         config = Map(source.at("config"))
-        old = source.get("config")
-        for key in old if isinstance(old, Map) else ():
-            config.move(key, old)
+        _take(config, source.get("config"))
         if kind == "choice":
             return self.decision(source, result, config)
         if kind == "skill":
@@ -399,9 +399,8 @@ class _Reader:
             settings = decision
         elif decision is not None:
             settings.put("condition", decision, source.at("decision"), source.at_key("decision"))
-        for more in (parameters, config):
-            for key in more if isinstance(more, Map) else ():
-                settings.move(key, more)
+        _take(settings, parameters)
+        _take(settings, config)
         if "cases" in result and not settings:
             return []
         routing.check_keys(settings, ("condition", "when", "branches", "default"), "a decision", self.findings)

@@ -3,6 +3,8 @@
 Times are seconds, or texts with a unit (`30s`, `PT15M`). Canonical keys are taken as well, in the workflow and in steps.
 """
 
+# ruff: noqa: RUF012 - pydantic copies defaults
+
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
@@ -13,6 +15,10 @@ from translator.dialects.canonical import schema as canonical
 from translator.dialects.canonical.schema import Dependency, Id, Seconds, Strict
 
 Failure = Literal["abort", "fail", "stop", "continue", "skip", "retry", "rollback", "compensate", "escalate"]
+TypeName = Literal[
+    "string", "str", "text", "number", "float", "double", "integer", "int", "boolean", "bool", "array", "list", "object",
+    "dict", "map", "any",
+]
 Backoff = Literal["immediate", "fixed", "linear", "exponential", "fibonacci", "adaptive"]
 
 
@@ -43,10 +49,7 @@ class Parameter(canonical.Input):
     """A declared input."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    type: Literal[  # type: ignore[assignment]
-        "string", "str", "text", "number", "float", "double", "integer", "int", "boolean", "bool", "array", "list",
-        "object", "dict", "map", "any",
-    ] = "any"
+    type: TypeName = "any"  # type: ignore[assignment]
 
 
 class Context(Strict):

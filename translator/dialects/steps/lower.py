@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from translator.diagnostics import Findings, Position
 from translator.dialects import common, routing
+from translator.dialects.canonical.schema import Strict
 from translator.dialects.common import STEP_TYPES
 from translator.dialects.routing import Listed, Target
 from translator.dialects.steps import schema
 from translator.dialects.templates import map_texts, splice_holes, to_canonical_holes
 from translator.dialects.validate import check, did_you_mean
-from translator.diagnostics import Findings, Position
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -18,7 +19,7 @@ OWN_TYPES = ("http", "agent", "transform", "conditional", "parallel", "delay", "
 DEFAULT_RETRIES, DEFAULT_RETRY_DELAY = 3, 1  # of `on_error: retry`
 LONGEST, MOST_ATTEMPTS, MOST_RETRIES, LONGEST_NAME, LONGEST_DESCRIPTION = 300, 5, 5, 100, 500
 MILLI = 0.001
-_SHAPES = {
+_SHAPES: dict[str, type[Strict]] = {
     "parallel": schema.ParallelConfig, "foreach": schema.ForeachConfig, "wait": schema.DelayConfig,
     "workflow": schema.WorkflowConfig,
 }
@@ -42,9 +43,7 @@ class _Reader:
     def workflow(self, source: Map) -> Map:
         result = Map(source.pos)
         for key in source:
-            if key == "steps":
-                result.put(key, self.list_(source[key], key), source.at(key), source.at_key(key))
-            elif key in ("rollback", "finally"):
+            if key in ("steps", "rollback", "finally"):
                 result.put(key, self.list_(source[key], key), source.at(key), source.at_key(key))
             elif key == "version":
                 version = common.version(source[key], source.at(key), self.findings)

@@ -5,6 +5,8 @@ Times of this dialect's own keys (`timeout`, `initial_delay`, `retry_delay`) are
 (`30s`). Canonical keys are taken as well, with their meaning there.
 """
 
+# ruff: noqa: RUF012 - pydantic copies defaults
+
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
