@@ -1,6 +1,6 @@
 """The `aslant` command: finds the command's module, runs it and turns what happens into an exit code.
 
-Exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 130 interrupted. A command is a module of this package with
+Exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 70 a fault of aslant itself, 130 interrupted. A command is a module of this package with
 `add_arguments(parser)` and `execute(args) -> int`; only the module of the command that is asked for is imported.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
+import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from infra.cli.errors import FINDINGS, INTERRUPTED, USAGE, UsageError
+from infra.cli.errors import INTERNAL, INTERRUPTED, USAGE, UsageError
 
 COMMANDS = {
     "new": "write a commented starter definition",
@@ -76,6 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["help"]:
         given = [*given[1:2], "--help"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 shows escapes
     chosen = next((word for word in given if not word.startswith("-")), None)
     try:
         return _execute(given, chosen)
@@ -95,16 +99,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"aslant: internal fault: {type(error).__name__}: {error}\n"
             "This is a mistake in aslant, not in the definition. ASLANT_DEBUG=1 shows where.", file=sys.stderr)
-        return FINDINGS
+        return INTERNAL
 
 
 def _execute(given: list[str], chosen: str | None) -> int:
     top = parser(chosen if chosen in COMMANDS else None)
     args = top.parse_args(given)
     if args.version:
-        from importlib.metadata import version
+        from infra.cli.output import version
 
-        print(f"aslant {version('aslant')}")
+        print(f"aslant {version()}")
         return 0
     if args.command is None:
         top.print_help(sys.stderr)

@@ -40,9 +40,7 @@ def print_findings(
     if form == "json":
         stream.write(reporting.as_json(diagnostics))
     elif form == "sarif":
-        from importlib.metadata import version
-
-        stream.write(reporting.as_sarif(diagnostics, version("aslant")))
+        stream.write(reporting.as_sarif(diagnostics, version()))
     elif form == "github":
         stream.write(reporting.as_github(diagnostics))
     elif colours(stream):
@@ -51,6 +49,17 @@ def print_findings(
         stream.write(reporting.as_text(diagnostics, sources))
     if form == "text" and (diagnostics or not quiet):
         stream.write(reporting.summary(diagnostics) + "\n")
+
+
+def version() -> str:
+    """The installed version of the product; `0` in a tree that was never installed."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("aslant")
+    except PackageNotFoundError:
+        return "0"
 
 
 def colours(stream: IO[str]) -> bool:

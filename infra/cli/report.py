@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from translator.findings.asl import LAMBDA_EXPRESSION
 from translator.pipeline import Compilation
+from translator.reporting import visible
 
 MAX_BYTES = 1024 * 1024
 MAX_EVENTS = 25_000
@@ -24,3 +26,34 @@ def as_json(compilations: Sequence[Compilation]) -> str:
         **asdict(one.estimate), "functions": dict(one.functions), "workflows": dict(one.workflows)}
         for one in compilations]
     return json.dumps(rows, indent=2, ensure_ascii=False, default=str) + "\n"
+
+
+def _block(compilation: Compilation) -> str:
+    estimate = compilation.estimate
+    workflow = compilation.workflow
+    size = estimate.bytes / MAX_BYTES
+    rows = [
+        ("states", f"{estimate.states:,}"),
+        ("definition", f"{estimate.bytes:,} bytes ({size:.1%} of the limit)"),
+        ("transitions", _range(estimate.transitions)),
+        ("Lambda calls", _range(estimate.lambda_calls)),
+        ("history events", f"{_range(estimate.events)} (limit {MAX_EVENTS:,})"),
+        ("functions", ", ".join(sorted(compilation.functions.values())) or "none"),
+    ]
+    if compilation.workflows:
+        rows.append(("sub-workflows", ", ".join(sorted(compilation.workflows.values()))))
+    in_lambda = [found.message for found in compilation.diagnostics if found.code == LAMBDA_EXPRESSION.code]
+    rows.append(("evaluated in Lambda", "; ".join(map(visible, in_lambda)) or "nothing"))
+    width = max(len(name) for name, _ in rows)
+    title = f"{visible(workflow.name or workflow.id)} {visible(workflow.version)} ({compilation.dialect})"
+    return "\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in rows)]) + "\n"
+
+
+def _range(value: Any) -> str:
+    """`7`, or `3 to 7`; None as the upper end means that it depends on the data."""
+    if not isinstance(value, list | tuple):
+        return f"{value:,}"
+    low, high = value
+    if high is None:
+        return f"at least {low:,}"
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

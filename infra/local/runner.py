@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import uuid
@@ -18,7 +17,7 @@ from infra.local.approvals import Approvals, Approver, Decided
 from infra.local.cloud import ExecutionHandle, LocalCloud, Result
 from infra.local.functions import Handler
 from infra.local.progress import Progress, StepRun
-from infra.local.tracking import Tracker
+from infra.local.tracking import Tracker, message_of
 from translator.diagnostics import NOWHERE, Position
 from translator.pipeline import Compilation
 
@@ -227,18 +226,3 @@ class _Loop:
         if failed is None:
             return RunError(name, message, position=self.main.workflow.at)
         return RunError(name, message, failed.step, failed.iteration, failed.position)
-
-
-def message_of(cause: str | None) -> str:
-    """The text for people in a cause: Lambda's `errorMessage`, or the cause itself."""
-    try:
-        data = json.loads(cause or "")
-    except ValueError:
-        return cause or ""
-    if isinstance(data, dict):
-        for key in ("errorMessage", "message", "Cause"):
-            if isinstance(data.get(key), str):
-                return message_of(data[key])
-    return cause or ""
-
-

@@ -1,0 +1,94 @@
+"""From an execution's history to the progress of a workflow's steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from infra.local.progress import Progress, Status, StepRun
+from infra.local.timeline import StateVisit, Timeline
+from translator.pipeline import Compilation
+
+_STATUS = {
+    "running": Status.RUNNING, "succeeded": Status.COMPLETED, "caught": Status.FAILED, "failed": Status.FAILED,
+    "timed_out": Status.FAILED, "aborted": Status.CANCELLED,
+}
+# Roles of states that say nothing about how their step ended.
+_SILENT = ("condition", "join", "bind", "end")
+
+
+class Tracker:
+    """Feed it events in their order; it keeps `progress` up to date."""
+
+    def __init__(self, compilation: Compilation, progress: Progress) -> None:
+        self._origins = compilation.source_map
+        self._progress = progress
+        self._timeline = Timeline()
+        self._failures: list[StepRun] = []
+
+    @property
+    def last_event(self) -> int:
+        return self._timeline.last_id
+
+    @property
+    def running(self) -> bool:
+        return bool(self._timeline.running)
+
+    def feed(self, events: Iterable[Mapping[str, Any]]) -> bool:
+        """Takes further events; True when a step changed."""
+        changed = False
+        for visit in self._timeline.feed(events):
+            origin = self._origins.get(visit.state)
+            if origin is not None and origin.step in self._progress.steps and origin.role not in _SILENT:
+                self._apply(visit, origin.role, self._progress.run(origin.step, self._iteration(visit)))
+                changed = True
+        return changed
+
+    def culprit(self, error: str | None) -> StepRun | None:
+        """The step whose failure ended the execution with `error`: the last one that failed so, or failed at all."""
+        fitting = [run for run in self._failures if run.error == error]
+        found = fitting or self._failures
+        return found[-1] if found else None
+
+    def _iteration(self, visit: StateVisit) -> tuple[int, ...]:
+        loops = []
+        for state, index in visit.path:
+            origin = self._origins.get(state)
+            step = self._progress.steps.get(origin.step) if origin is not None else None
+            if step is not None and step.type == "foreach":
+                loops.append(index)
+        return tuple(loops)
+
+    def _apply(self, visit: StateVisit, role: str, run: StepRun) -> None:
+        if run.started is None or role == "step" and visit.started < run.started:
+            run.started = visit.started
+        status = _STATUS.get(visit.status, Status.RUNNING)
+        if role == "evaluate" and status is Status.COMPLETED:
+            status = Status.RUNNING  # the step itself comes next
+        if role == "failed" and run.status is Status.FAILED:
+            return  # the failure is known; this state only passes it on
+        run.status = status
+        run.ended = visit.ended if status.settled else None
+        if role == "step":
+            run.attempts = visit.retries + 1
+        if status is Status.FAILED:
+            run.error, run.message = visit.error or "", message_of(visit.cause)
+            if run in self._failures:
+                self._failures.remove(run)
+            self._failures.append(run)
+        elif status is Status.COMPLETED:
+            run.error = run.message = ""
+
+
+def message_of(cause: str | None) -> str:
+    """The text for people in a cause: Lambda's `errorMessage`, or the cause itself."""
+    try:
+        data = json.loads(cause or "")
+    except (ValueError, RecursionError):
+        return cause or ""
+    if isinstance(data, dict):
+        for key in ("errorMessage", "message", "Cause"):
+            if isinstance(data.get(key), str):
+                return message_of(data[key])
+    return cause or ""

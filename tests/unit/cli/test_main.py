@@ -1,0 +1,145 @@
+"""The entry point: help, usage, exit codes, and the commands that read no definition."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from infra.cli import explain, main as entry
+from infra.cli.main import COMMANDS, main
+from translator.findings.catalogue import RULES
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_version_is_that_of_the_installed_project(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    try:
+        installed = metadata.version("aslant")
+    except metadata.PackageNotFoundError:
+        installed = "0"
+    assert installed in ("0", project["version"])
+    assert capsys.readouterr().out == f"aslant {installed}\n"
+
+
+def test_without_a_command_help_goes_to_standard_error_as_a_usage_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "commands:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["help"], *[[name, "--help"] for name in COMMANDS],
+    *[["help", name] for name in COMMANDS]])
+def test_help_shows_examples(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 0
+    out = capsys.readouterr().out
+    assert "examples:" in out and "aslant " in out
+
+
+def test_a_misspelled_command_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["valdate", "x.yaml"]) == 2
+    assert "did you mean validate?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argv", [["validate"], ["explain", "--nope"], ["new", "--dialect", "nope"], ["run", "--timeout"]])
+def test_wrong_arguments_are_a_usage_mistake(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 2
+    assert "usage: aslant" in capsys.readouterr().err
+
+
+def test_a_fault_of_our_own_is_told_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> int:
+        raise ZeroDivisionError("boom")
+
+    monkeypatch.delenv("ASLANT_DEBUG", raising=False)
+    monkeypatch.setattr(explain, "execute", broken)
+    assert main(["explain"]) == entry.INTERNAL
+    err = capsys.readouterr().err
+    assert "ZeroDivisionError: boom" in err and "Traceback" not in err
+    monkeypatch.setenv("ASLANT_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["explain"])
+
+
+def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(explain, "execute", interrupted)
+    assert main(["explain"]) == 130
+    assert capsys.readouterr().err == "aslant: interrupted\n"
+
+
+def test_a_closed_pipe_is_no_fault() -> None:
+    command = f'"{sys.executable}" -m infra.cli.main explain --markdown | head -n 1; echo "${{PIPESTATUS[0]}}"'
+    path = os.pathsep.join([str(ROOT), str(ROOT / "layers/runtime/python")])
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path}, timeout=60, check=True)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[0] == "# Findings"
+
+
+def test_output_that_the_terminal_cannot_encode_is_escaped() -> None:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "layers/runtime/python")])
+    done = subprocess.run([sys.executable, "-m", "infra.cli.main", "validate", "grüße→.yaml"], capture_output=True,
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "ascii"}, timeout=60, check=False)
+    assert done.returncode == 2
+    assert b"there is no such file" in done.stderr and b"Traceback" not in done.stderr
+
+
+def test_every_code_is_explained_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == sorted(RULES)
+    assert main(["explain", "--json"]) == 0
+    assert [row["code"] for row in json.loads(capsys.readouterr().out)] == sorted(RULES)
+    assert main(["explain", "--markdown"]) == 0
+    page = capsys.readouterr().out
+    assert all(f"\n## {code} {rule.title}\n" in page for code, rule in RULES.items())
+
+
+def test_one_code_is_explained_whatever_its_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "s005", "G018"]) == 0
+    out = capsys.readouterr().out
+    assert RULES["S005"].title in out and RULES["G018"].title in out and RULES["S001"].title not in out
+
+
+def test_an_unknown_code_gets_suggestions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "S0005"]) == 2
+    assert "did you mean" in capsys.readouterr().err
+
+
+def test_new_writes_once_and_never_overwrites(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "first"]) == 0
+    text = Path("first.yaml").read_text(encoding="utf-8")
+    assert "name: first\n" in text and "NAME" not in text
+    Path("first.yaml").write_text("mine", encoding="utf-8")
+    assert main(["new", "first"]) == 2
+    assert Path("first.yaml").read_text(encoding="utf-8") == "mine"
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "", "-x", "a\nb", "x" * 81, "ü: {"])
+def test_new_takes_names_that_are_safe_as_files_and_in_yaml(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "--", name]) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_new_says_where_it_cannot_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "x", "-o", str(tmp_path / "no" / "x.yaml")]) == 2
+    assert "No such file or directory" in capsys.readouterr().err

@@ -1,0 +1,124 @@
+"""Progress of a run, as a tree and as lines."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from rich.console import Console
+
+from infra.cli.watch import Lines, Tree, duration
+from infra.local.progress import Progress, Status
+from translator.model.workflow import Edge, Step, Workflow
+
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def progress() -> Progress:
+    return Progress(Workflow("w", "Nightly", (
+        Step("fetch", "http", name="Fetch all"),
+        Step("each", "foreach", depends_on=(Edge("fetch"),), steps=(
+            Step("part", "skill"), Step("deep", "foreach", steps=(Step("leaf", "skill"),)),
+        )),
+        Step("both", "parallel", branches=((Step("left", "skill"),), (Step("right", "skill"),))),
+    ), finally_=(Step("tidy", "skill"),)))
+
+
+def settle(board: Progress, step: str, iteration: tuple[int, ...], status: Status, start: float, end: float) -> None:
+    run = board.run(step, iteration)
+    run.status, run.started, run.ended, run.attempts = status, at(start), at(end), 1
+
+
+def test_a_step_has_as_many_indexes_as_loops_around_it() -> None:
+    board = progress()
+    assert board.run("part", (3,)).label == "part[3]"
+    assert board.run("leaf", (3, 1)).label == "leaf[3][1]"
+    assert board.run("fetch", (3, 1)) is board.run("fetch")
+    board.run("part", (1,))
+    assert board.iterations("each", ()) == [1, 3]
+    assert board.iterations("deep", (3,)) == [1]
+    assert board.iterations("deep", (1,)) == []
+
+
+def test_steps_are_listed_in_the_order_of_the_definition_and_iterations_by_index() -> None:
+    board = progress()
+    for step, iteration in (("tidy", ()), ("part", (10,)), ("part", (2,)), ("fetch", ())):
+        board.run(step, iteration)
+    assert [run.label for run in board.ordered()] == ["fetch", "part[2]", "part[10]", "tidy"]
+
+
+@pytest.mark.parametrize(("completed", "open_", "untouched"), [
+    (True, Status.COMPLETED, Status.SKIPPED), (False, Status.CANCELLED, Status.NOT_STARTED),
+])
+def test_the_end_settles_what_is_open(completed: bool, open_: Status, untouched: Status) -> None:
+    board = progress()
+    board.run("fetch").status = Status.RUNNING
+    board.run("left").status = Status.WAITING
+    board.finish(completed=completed, now=at(9))
+    states = {run.label: run.status for run in board.ordered()}
+    assert states["fetch"] is open_ and states["left"] is open_
+    assert states["right"] is untouched and states["tidy"] is untouched
+
+
+def test_lines_tell_each_change_once_in_the_order_of_time() -> None:
+    board, stream = progress(), io.StringIO()
+    lines = Lines(stream)
+    lines.start(board, START)
+    settle(board, "right", (), Status.FAILED, 1, 62)
+    board.run("right").error = "NetworkError"
+    settle(board, "fetch", (), Status.COMPLETED, 0, 0.5)
+    lines.update(at(62))
+    lines.update(at(63))
+    board.run("part", (0,)).attempts = 2
+    board.run("part", (0,)).status = Status.RUNNING
+    board.run("part", (0,)).started = at(63)
+    lines.update(at(64))
+    assert [line.split() for line in stream.getvalue().splitlines()] == [
+        ["0:00.5", "completed", "fetch", "(0.5", "s)"],
+        ["1:02.0", "failed", "right", "(1", "min", "01", "s,", "NetworkError)"],
+        ["1:03.0", "running", "part[0]"],
+        ["1:04.0", "retrying", "part[0]", "(attempt", "2)"],
+    ]
+
+
+def test_the_tree_shows_states_iterations_and_branches() -> None:
+    board, stream = progress(), io.StringIO()
+    tree = Tree(Console(file=stream, width=100, force_terminal=True, color_system=None))
+    tree.start(board, START)
+    settle(board, "fetch", (), Status.COMPLETED, 0, 0.5)
+    for index in range(20):
+        settle(board, "part", (index,), Status.FAILED if index == 3 else Status.COMPLETED, 1, 2)
+    board.run("left").status, board.run("left").simulated = Status.RUNNING, True
+    board.run("left").started = at(2)
+    tree.update(at(4))
+    tree.stop()
+    shown = stream.getvalue().rsplit("Nightly", 1)[1]
+    assert "✓ fetch  Fetch all  0.5 s" in shown
+    assert "✗ part" in shown and "[3]" in shown and "[19]" in shown and "[10]" not in shown
+    assert "20 iterations so far" in shown
+    assert "▶ left  2.0 s  simulated" in shown
+    assert "· right" in shown and "· tidy" in shown
+
+
+def test_names_cannot_steer_the_terminal() -> None:
+    board, stream = Progress(Workflow("w", "a\x1b[2J", (Step("b\x1b[1m", "skill", name="c\x07"),))), io.StringIO()
+    lines = Lines(stream)
+    lines.start(board, START)
+    board.run("b\x1b[1m").status = Status.RUNNING
+    lines.update(START)
+    tree = Tree(Console(file=stream, width=80, force_terminal=False))
+    tree.start(board, START)
+    tree.stop()
+    assert "\x1b" not in stream.getvalue() and "\x07" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(("seconds", "text"), [
+    (None, ""), (0, "0.0 s"), (59.94, "59.9 s"), (60, "1 min 00 s"), (125.4, "2 min 05 s"), (3720, "1 h 02 min"),
+])
+def test_durations(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
