@@ -214,6 +214,8 @@ class _Run:
             raise ExpressionError(f"{node.name} was given {len(node.args)} arguments")
         if function.run is None:
             return self.slots(Slot(function.name))
+        if function.name == "default" and len(node.args) == 2:  # as lazy as `??`
+            return self.binary(Binary("??", *node.args))
         args = [self.value(arg) for arg in node.args]
         return self.applied(function, args)
 
