@@ -15,7 +15,8 @@ _STATUS = {
     "timed_out": Status.FAILED, "aborted": Status.CANCELLED,
 }
 # Roles of states that say nothing about how their step ended.
-_SILENT = ("condition", "join", "bind", "end")
+_SILENT = ("condition", "fork", "join", "bind", "end")
+_HOLDERS = ("parallel", "foreach", "workflow")
 
 
 class Tracker:
@@ -46,10 +47,13 @@ class Tracker:
         return changed
 
     def culprit(self, error: str | None) -> StepRun | None:
-        """The step whose failure ended the execution with `error`: the last one that failed so, or failed at all."""
-        fitting = [run for run in self._failures if run.error == error]
-        found = fitting or self._failures
-        return found[-1] if found else None
+        """The step whose failure ended the execution with `error`: the last one that failed so, or failed at all.
+
+        A step inside of a parallel or a loop says more than the one around it.
+        """
+        fitting = [run for run in self._failures if run.error == error] or self._failures
+        inner = [run for run in fitting if run.type not in _HOLDERS] or fitting
+        return inner[-1] if inner else None
 
     def _iteration(self, visit: StateVisit) -> tuple[int, ...]:
         loops = []
@@ -64,6 +68,8 @@ class Tracker:
         if run.started is None or role == "step" and visit.started < run.started:
             run.started = visit.started
         status = _STATUS.get(visit.status, Status.RUNNING)
+        if visit.status == "caught" and visit.error == "ApprovalRejected" and self._goes_on(run):
+            status = Status.COMPLETED  # a no is an answer like any other here
         if role == "evaluate" and status is Status.COMPLETED:
             status = Status.RUNNING  # the step itself comes next
         if role == "failed" and run.status is Status.FAILED:
@@ -79,6 +85,10 @@ class Tracker:
             self._failures.append(run)
         elif status is Status.COMPLETED:
             run.error = run.message = ""
+
+    def _goes_on(self, run: StepRun) -> bool:
+        choice = self._progress.steps[run.step].config.get("on_reject")
+        return getattr(choice, "value", choice) == "continue"
 
 
 def message_of(cause: str | None) -> str:

@@ -114,7 +114,7 @@ class ClientMaker:
         return client
 
 
-@patch("parser.asl.utils.boto_client:boto3", gap="a new client for each task", fingerprint="08155b8b7261", wraps=True)
+@patch("parser.asl.utils.boto_client:boto3", gap="a new client for each task", fingerprint="a89193f3711e", wraps=True)
 def client_maker(original: Any) -> type[ClientMaker]:
     return ClientMaker
 

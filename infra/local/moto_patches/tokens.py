@@ -125,3 +125,19 @@ def send_failure(self: Any, task_token: str, error: str | None = None, cause: st
 @patch(_BACKEND + "send_task_heartbeat", gap="an expired token is unknown", fingerprint="279ad79cd7a2")
 def send_heartbeat(self: Any, task_token: str) -> None:
     _answer(task_token, None)
+
+
+@patch(
+    _CALLBACK + "_eval_sync",
+    gap="a thread waits for a token that a .sync task does not have, beyond the end of the state",
+    fingerprint="b8f76de4d514",
+)
+def eval_sync(
+    self: Any, env: Any, sync_resolver: Any, timeout_seconds: Any, callback_endpoint: Any, heartbeat_endpoint: Any
+) -> Any:
+    while env.is_running():
+        result = sync_resolver()
+        if result:
+            return result
+        env.program_state_event.wait(0.5)  # only services without a notice of their end get here
+    return None
