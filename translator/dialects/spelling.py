@@ -237,3 +237,16 @@ def lift(kind: str, settings: Map, step: Map, config: Map, findings: Findings) -
         else:
             findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a setting of {kind}", settings.at_key(key),
                 hint=did_you_mean(key, structure, f"settings: {', '.join(structure)}"))
+
+
+def only(source: Map, keys: Iterable[str]) -> Map:
+    """The part of a mapping with these keys."""
+    result = Map(source.pos)
+    for key in keys:
+        result.move(key, source)
+    return result
+
+
+def without(source: Map, keys: Iterable[str]) -> Map:
+    """A copy of a mapping without these keys."""
+    return only(source, [key for key in source if key not in set(keys)])

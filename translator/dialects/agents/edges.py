@@ -74,7 +74,7 @@ def connect(
             elif not any(entry["step"] == source for entry in found[target]):
                 found[target].append(dependency(source, router.places[target], on=outcomes))
     for node, step in zip(nodes, steps, strict=True):
-        _put(step, [*_own(node), *found[nfc(step["id"])]], node)
+        _put(step, [*_own(node, change), *found[nfc(step["id"])]], node)
 
 
 def _known(edge: Map, ids: dict[str, Map], findings: Findings) -> bool:
@@ -114,9 +114,20 @@ def _routed(edge: Map, target: str, router: Router, entry: Map, change: Change, 
             place if word is not None else at, hint=f"outcomes: {', '.join(router.outcomes)}")
 
 
-def _own(node: Map) -> list[Any]:
+def _own(node: Map, change: Change) -> list[Any]:
     """Canonical `depends_on` of a node."""
-    return [item for item, _ in dependencies(node)]
+    result: list[Any] = []
+    for item, at in dependencies(node):
+        guard = item.get("when") if isinstance(item, Map) else None
+        if isinstance(item, Map):
+            text, place = change(guard, item.at("when")) if isinstance(guard, str) else (None, at)
+            entry = dependency(item["step"], item.at("step"), on=list(item.get("on") or ()))
+            if text is not None:
+                entry.put("when", text, place)
+            result.append(entry)
+        else:
+            result.append(nfc(str(item)))
+    return result
 
 
 def _put(step: Map, entries: list[Any], node: Map) -> None:

@@ -32,7 +32,8 @@ class Flow:
     """The connections of one scope. `base` is the expression that nodes without a connection get.
 
     `passing` are nodes that hand their input on (choices, waits), `starting` the triggers, whose output is `base`.
-    `outcomes` are the named outputs of choices.
+    `outcomes` are the named outputs of choices. `certain` says that every node of the scope runs, so that joined values
+    are all there.
     """
 
     base: str
@@ -40,6 +41,7 @@ class Flow:
     passing: set[str] = field(default_factory=set)
     starting: set[str] = field(default_factory=set)
     outcomes: dict[str, list[str]] = field(default_factory=dict)
+    certain: bool = True
     _incoming: dict[str, list[Link]] = field(default_factory=dict)
 
     def add(self, link: Link) -> None:
@@ -67,9 +69,9 @@ class Flow:
         """The input of a node as one expression."""
         main, named = self.parts(node, depth)
         if named:
-            pairs = ", ".join(f"{quoted(key)}: {merged(values)}" for key, values in named.items())
+            pairs = ", ".join(f"{quoted(key)}: {self.merged(values)}" for key, values in named.items())
             main = [*main, f"{{{pairs}}}"]
-        return merged(main)
+        return self.merged(main)
 
     def value(self, link: Link, depth: int = 0) -> str:
         """What a connection carries."""
@@ -90,9 +92,18 @@ class Flow:
         plain = link.output == MAIN or link.source in self.passing or link.output in self.outcomes.get(link.source, ())
         return expression if plain else member(expression, link.output)
 
-
-def merged(values: list[str]) -> str:
-    return values[0] if len(values) == 1 else f"merge({', '.join(values)})"
+    def merged(self, values: list[str]) -> str:
+        """Several values as one: the only one that is there as it is, more than one merged in their order."""
+        if len(values) == 1:
+            return values[0]
+        together = f"merge({', '.join(values)})"
+        if self.certain:
+            return together
+        if len(values) == 2:
+            one, other = values
+            return f"({together} if {one} != null and {other} != null else {one} ?? {other})"
+        there = f"[x for x in [{', '.join(values)}] if x != null]"
+        return f"(merge({there}) if len({there}) > 1 else first({there}))"
 
 
 def quoted(text: str) -> str:

@@ -25,9 +25,11 @@ from translator.dialects.spelling import (
     each,
     lift,
     map_holes,
+    only,
     put,
     put_changed,
     rename,
+    without,
 )
 from translator.dialects.templates import expression, map_texts, splice_holes
 from translator.dialects.validate import check, did_you_mean
@@ -67,6 +69,8 @@ class _Lowering:
         self.written: Map = self.body.get("settings") or document.get("settings") or Map(document.pos)
         self.flowing = self.written.get("data_flow", True)
         self.gone: re.Pattern[str] | None = None
+        self.dropped: set[str] = set()
+        self.positions = Map(document.pos)  # of triggers, which are no steps
 
     # Texts
 
@@ -125,6 +129,8 @@ class _Lowering:
                 if config:
                     trigger.put("config", config)
                 result.add(trigger)
+                if node.get("position") is not None:
+                    self.positions.move(str(node["id"]), node, "position")
         written: Seq | None = self.document.get("triggers")
         for item, at in written.pairs() if written else ():
             result.add(item, at)
@@ -175,6 +181,8 @@ class _Lowering:
             self.findings.add(rules.CIRCUIT_BREAKER, "no circuit breaker is applied; its figures are kept as a label",
                 self.written.at_key("circuit_breaker"))
             labels.move("circuit_breaker", self.written)
+        if self.positions:
+            labels.put("trigger_positions", self.positions)
         if labels:
             out.put("labels", labels)
 
@@ -212,7 +220,7 @@ class _Lowering:
 
     def scope(self, nodes: Seq, connections: Seq, base: str, starting: set[str]) -> Seq:
         """The nodes of one list with the connections between them."""
-        flow = Flow(base, starting=starting)
+        flow = Flow(base, starting=starting, certain=self.certain(nodes, connections))
         by_id = {common.nfc(node["id"]): node for node in nodes}
         for name, node in by_id.items():
             kind = type_of(node)
@@ -239,6 +247,15 @@ class _Lowering:
         for step, at in steps.pairs():
             ordered.add(common.ordered(step, common.STEP_KEYS), at)
         return ordered
+
+    def certain(self, nodes: Seq, connections: Seq) -> bool:
+        """Whether every node of the scope runs and gives an output, whatever happens."""
+        return not (
+            self.written.get("continue_on_error") or self.written.get("on_error") == "continue"
+            or any(item.get("when") is not None or item.get("sourceOutput") == ERROR for item in connections)
+            or any(type_of(node) == "choice" or node.get("when") is not None
+                or node.get("on_failure") not in (None, "fail") for node in nodes)
+            or self.document.get("error_handlers"))
 
     def link(self, connection: Map, by_id: dict[str, Map], flow: Flow) -> None:
         missing = [key for key in ("source", "target") if common.nfc(connection[key]) not in by_id]
@@ -276,7 +293,7 @@ class _Lowering:
         spelling = self.spelling(flow.whole(common.nfc(node["id"])))
         result = Seq(node.at("depends_on"))
         carried = Map(node.pos)
-        carry_step(_only(node, "depends_on"), carried, spelling)
+        carry_step(only(node, ("depends_on",)), carried, spelling)
         for item, at in common.dependencies(carried):
             result.add(item, at)
         by_source: dict[str, Map] = {}
@@ -325,7 +342,7 @@ class _Lowering:
             self.findings.add(rules.CUSTOM_TYPE, f"{node['type']!r} is read as a registered skill", node.at("type"),
                 hint=did_you_mean(str(node["type"]), TYPES))
             config.put("skill", node["type"], node.at("type"))
-            config.put("parameters", each_key(properties), node.at("properties"))
+            config.put("parameters", without(properties, ()), node.at("properties"))
         else:
             self.typed(kind, properties, data, spelling, out, config)
         written: Map = node.get("config") or Map(node.pos)
@@ -342,7 +359,7 @@ class _Lowering:
         if node.get("retry") is not None:
             put(out, "retry", common.retry(node["retry"], self.findings, times=_RETRY), node)
         if node.get("position") is not None:
-            labels = each_key(node.get("labels") or Map(node.pos))
+            labels = without(node.get("labels") or Map(node.pos), ())
             labels.move("position", node)
             out.put("labels", labels)
         if node.get("steps") and "steps" not in out:
@@ -354,13 +371,13 @@ class _Lowering:
         """Share the properties out between the step's structure and its configuration."""
         if kind == "choice" and "condition" in properties:
             self.condition(properties, spelling, out)
-            properties = each_key(properties, without=("condition",))
+            properties = without(properties, ("condition",))
         structure = Map(properties.pos)
         inner = Map(properties.pos)
         if kind == "foreach":
             for key in ("nodes", "steps", "connections"):
                 inner.move("nodes" if key == "steps" else key, properties, key)
-            properties = each_key(properties, without=("nodes", "steps", "connections"))
+            properties = without(properties, ("nodes", "steps", "connections"))
         lift(kind, properties, structure, config, self.findings)
         if inner and check(schema.Scope, inner, self.findings):
             item = str(structure.get("item_name") or "item")
@@ -420,11 +437,9 @@ class _Lowering:
             parameters = given if isinstance(given, Map) else Map(config.pos)
             for key, values in named.items():
                 if key not in parameters:
-                    value = values[0] if len(values) == 1 else f"merge({', '.join(values)})"
-                    parameters.put(key, f"{{{{ {value} }}}}")
+                    parameters.put(key, f"{{{{ {flow.merged(values)} }}}}")
             if main and "input" not in parameters:
-                value = main[0] if len(main) == 1 else f"merge({', '.join(main)})"
-                parameters.put("input", f"{{{{ {value} }}}}")
+                parameters.put("input", f"{{{{ {flow.merged(main)} }}}}")
             if given is None or isinstance(given, Map):
                 config.put("parameters", parameters, config.at("parameters"))
         elif kind == "workflow" and "input" not in out and "input" not in node:
@@ -455,21 +470,3 @@ def _mentions(properties: Any) -> bool:
         elif isinstance(here, list):
             stack += here
     return False
-
-
-def _only(source: Map, *keys: str) -> Map:
-    result = Map(source.pos)
-    for key in keys:
-        result.move(key, source)
-    return result
-
-
-def each_key(source: Map, without: tuple[str, ...] = ()) -> Map:
-    """A copy of a mapping that can be added to."""
-    result = Map(source.pos)
-    for key in source:
-        if key not in without:
-            result.move(key, source)
-    return result
-
-

@@ -25,6 +25,7 @@ from translator.dialects.spelling import (
     put,
     put_changed,
     rename,
+    without,
 )
 from translator.dialects.tasks import schema
 from translator.dialects.templates import (
@@ -206,16 +207,10 @@ class _Lowering:
         found = schema.KINDS.get(name) if isinstance(name, str) else None
         kind = found[0] if found else name
         config = Map(spec.pos)
-        settings = Map(spec.pos)
-        for key in spec:
-            if key != "type":
-                settings.move(key, spec)
+        settings = without(spec, ("type",))
         if found:
             put(out, "type", kind, spec, "type")
-            shape = Map(spec.pos)
-            for key in settings:
-                shape.move(key, settings)
-            if not check(found[1], shape, self.findings):
+            if not check(found[1], settings, self.findings):
                 return
             special = getattr(self, f"as_{kind}", None)
             if special:
