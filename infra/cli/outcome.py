@@ -51,7 +51,8 @@ def _failure(error: RunError, sources: Mapping[str, str]) -> list[str]:
     head = f"{place(error.position)}: " if error.position.file or error.step else ""
     subject = f"step {visible(step)}: " if step else ""
     lines = [f"{head}{subject}{visible(error.error)}"]
-    lines += [f"  {visible(line)}" for line in error.message.splitlines()]
+    message = error.message.removeprefix(f"step {step}: ")  # functions put it there for those who see nothing else
+    lines += [f"  {visible(line)}" for line in message.splitlines()]
     lines += excerpt(error.position, sources).splitlines()
     lines.append(f"  hint: {_HINTS.get(error.error, _LOOK)}")
     return lines

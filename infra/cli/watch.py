@@ -64,18 +64,20 @@ class Lines(Silent):
     def update(self, now: datetime) -> None:
         self._now = now
         runs = self._progress.ordered()
-        lines: list[tuple[datetime, str]] = []
+        lines: list[tuple[datetime, float, str]] = []
         for run in runs:
             key = (run.step, run.iteration)
             if run.attempts > max(1, self._attempts.get(key, 1)):
-                lines.append((now, f"{'retrying':<17} {visible(run.label)} (attempt {run.attempts})"))
+                lines.append((now, 0, f"{'retrying':<17} {visible(run.label)} (attempt {run.attempts})"))
             self._attempts[key] = run.attempts
         for run in changed(self._seen, runs):
             if run.status is not Status.NOT_STARTED:
                 moment = (run.ended if run.status.settled else run.started) or now
-                lines.append((moment, f"{run.status.value:<17} {visible(run.label)}{_about(run, now)}"))
+                # Of what ended in the same instant, the inner step (which began later) comes first.
+                rank = -run.started.timestamp() if run.started is not None and run.status.settled else 0
+                lines.append((moment, rank, f"{run.status.value:<17} {visible(run.label)}{_about(run, now)}"))
             self._seen[run.step, run.iteration] = run.status
-        for moment, text in sorted(lines, key=lambda line: line[0]):
+        for moment, _, text in sorted(lines, key=lambda line: line[:2]):
             self._write(moment, text)
 
     def note(self, text: str) -> None:

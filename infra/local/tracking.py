@@ -98,6 +98,9 @@ def message_of(cause: str | None) -> str:
     except (ValueError, RecursionError):
         return cause or ""
     if isinstance(data, dict):
+        if data.get("approved") is False:  # the decision on an approval
+            comment = f": {data['comment']}" if data.get("comment") else ""
+            return f"rejected by {data.get('by')}{comment}"
         for key in ("errorMessage", "message", "Cause"):
             if isinstance(data.get(key), str):
                 return message_of(data[key])
