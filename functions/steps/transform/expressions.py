@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import random
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
 
 from aslant.contracts import Json
 from aslant.errors import ExpressionError, ValidationError
@@ -15,12 +18,25 @@ from translator.expressions.tree import Node, Slot
 from translator.expressions.values import truth
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+_MADE_HERE: Mapping[str, Callable[[], Json]] = {"now": _now, "uuid": lambda: str(uuid.uuid4()), "random": random.random}
+
+
 def evaluate_all(
     trees: Mapping[str, Json], slots: Mapping[str, Json], allowed: Collection[str], environment: Mapping[str, str]
 ) -> dict[str, Json]:
-    """The value of each tree. `slots` holds values by `kind:name`; `env` slots are read here, if they are allowed."""
+    """The value of each tree. `slots` holds values by `kind:name`.
+
+    What differs from run to run is made here, so that it stands in the history: `now()` (UTC, ISO 8601), `uuid()`,
+    `random()` (from 0 up to 1), and `env` slots, if they are allowed.
+    """
 
     def value_of(slot: Slot) -> Json:
+        if slot.kind in _MADE_HERE:
+            return _MADE_HERE[slot.kind]()
         if slot.kind == "env":
             if slot.name not in allowed:
                 raise ExpressionError(f"the variable {slot.name} may not be read; ASLANT_ENV_ALLOW can allow it")
@@ -72,6 +88,8 @@ def _value(tree: Node, data: Json, item: Json, index: int, total: Json) -> Json:
             return index
         if slot.kind == "local":
             return total if slot.name in ("total", "accumulator") else data
+        if slot.kind in _MADE_HERE:
+            return _MADE_HERE[slot.kind]()
         return data if slot.kind == "input" else None
 
     return evaluate(tree, value_of)

@@ -18,7 +18,7 @@ def is_public(address: Address) -> bool:
         inner = embedded(address)
         if inner is not None and not is_public(inner):
             return False
-        if address.ipv4_mapped is not None:
+        if address.ipv4_mapped is not None or address in _NAT64[0]:
             return True
         if address.is_site_local or (address.packed[:12] == bytes(12)):
             return False

@@ -1,7 +1,7 @@
 """Runs a user's Python script in a process that has no network, credentials, environment or files.
 
 `run(script, names)` gives what the script returns. Limits are those of `Limits`; the process and all that it started are
-killed at the end, whatever happens. See `sandbox_runner` for what locks the script in.
+killed at the end, whatever happens. See `sandbox_runner` and `sandbox_seal` for what locks the script in.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from aslant.contracts import Json
 from aslant.errors import SandboxError
 
-_RUNNER = Path(__file__).with_name("sandbox_runner.py")
+_START = Path(__file__).with_name("sandbox_seal.py")
 _JAVASCRIPT = re.compile(r"=>|\b(?:const|let|var|function)\s|===|\bconsole\.log\b|;\s*$", re.MULTILINE)
 MAX_SCRIPT = 100_000  # characters
 
@@ -50,7 +50,7 @@ def run(script: str, names: Mapping[str, Json], limits: Limits | None = None) ->
     bounds = limits or Limits()
     if len(script) > MAX_SCRIPT:
         raise SandboxError(f"the script has {len(script):,} characters; {MAX_SCRIPT:,} are the limit")
-    job = json.dumps({"script": script, "names": dict(names), "limits": _kernel_limits(bounds), "seal": True})
+    job = json.dumps({"script": script, "names": dict(names), "limits": _kernel_limits(bounds)})
     folder = tempfile.mkdtemp(prefix="aslant-script-")
     try:
         answer = _answer(job.encode("utf-8", "surrogatepass"), folder, bounds)
@@ -76,7 +76,7 @@ def _answer(job: bytes, folder: str, limits: Limits) -> dict[str, Json]:
     # The loader of some Python builds (Lambda's is one) needs this variable; the runner clears it.
     library = os.environ.get("LD_LIBRARY_PATH")
     process = subprocess.Popen(
-        [*_isolation(), sys.executable, "-I", "-S", "-B", str(_RUNNER)],
+        [*_isolation(), sys.executable, "-I", "-S", "-B", str(_START)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
         env={"LD_LIBRARY_PATH": library} if library else {}, start_new_session=True, close_fds=True,
     )

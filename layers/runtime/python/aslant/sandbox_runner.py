@@ -1,10 +1,10 @@
-"""Runs one script in a process of its own. Started by `aslant.sandbox` as `python -I -S sandbox_runner.py`.
+"""Runs one script in a process of its own. Started by `sandbox_seal.py` as `python -I -S sandbox_runner.py`.
 
-Reads {"script", "names", "limits", "seal"} as JSON from standard input, locks itself in, runs the script, and writes
+Reads {"script", "names", "limits"} as JSON from standard input, locks itself in, runs the script, and writes
 {"value": …} or {"error": …, "line": …} to the pipe that was its standard output. Imports nothing of the product.
 
-The locks, each of which holds on its own: no environment, limits of the kernel, a seccomp filter (where the kernel has
-it) against processes, programs and sockets, and an audit hook that refuses every event that is not on a short list.
+The locks, each of which holds on its own: no environment, limits of the kernel, the filter of `sandbox_seal`, no further
+modules of C code, and an audit hook that refuses every event that is not on a short list.
 """
 
 import ast
@@ -17,9 +17,10 @@ from typing import Any
 
 # Modules that scripts expect. They are imported before the locks close, so that no later import needs more rights.
 _USUAL = (
-    "base64", "bisect", "calendar", "collections", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum",
-    "fractions", "functools", "hashlib", "heapq", "html", "itertools", "json", "math", "operator", "random", "re",
-    "statistics", "string", "textwrap", "time", "typing", "unicodedata", "urllib.parse", "uuid", "zlib",
+    "array", "base64", "binascii", "bisect", "calendar", "cmath", "collections", "contextlib", "copy", "csv", "dataclasses",
+    "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "html", "ipaddress", "itertools",
+    "json", "locale", "math", "operator", "pathlib", "pprint", "random", "re", "secrets", "statistics", "string", "struct",
+    "textwrap", "time", "typing", "unicodedata", "urllib.parse", "uuid", "zlib", "zoneinfo", "_strptime",
 )
 
 _EVENTS = frozenset({
@@ -46,43 +47,15 @@ def limit(limits: dict[str, int]) -> None:
         resource.setrlimit(kind, (value, value))
 
 
-def seal() -> bool:
-    """A seccomp filter: the listed calls fail with EPERM. Returns whether the kernel took it."""
-    import ctypes
-    import struct
+def forget_extensions() -> None:
+    """From here on no module of C code can be loaded: every other way to memory or the kernel starts with one."""
+    import _imp
 
-    machine = os.uname().machine
-    calls = {
-        # fork vfork execve execveat clone3 ptrace process_vm_readv/writev kill tkill tgkill socket socketpair connect
-        # bind listen sendto sendmsg unshare setns mount umount2 chroot pivot_root bpf perf_event_open userfaultfd
-        # io_uring_setup keyctl add_key memfd_create symlink symlinkat link linkat pidfd_open pidfd_getfd
-        "x86_64": (0xC000003E, 56, (57, 58, 59, 322, 435, 101, 310, 311, 62, 200, 234, 41, 53, 42, 49, 50, 44, 46, 272,
-                   308, 165, 166, 161, 155, 321, 298, 323, 425, 250, 248, 319, 88, 266, 86, 265, 434, 438)),
-        "aarch64": (0xC00000B7, 220, (221, 281, 435, 117, 270, 271, 129, 130, 131, 198, 199, 203, 200, 201, 206, 211, 97,
-                    268, 40, 39, 51, 41, 280, 241, 282, 425, 219, 217, 279, 36, 37, 434, 438)),
-    }.get(machine)
-    if calls is None:
-        return False
-    architecture, clone, numbers = calls
-    refuse, allow = 0x00050001, 0x7FFF0000  # SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW
-    numbers = (*numbers, clone)
-    count = len(numbers)
-    load, equal, at_least, give = 0x20, 0x15, 0x35, 0x06  # BPF instructions; jumps count from the next one
-    program = [(load, 0, 0, 4), (equal, 1, 0, architecture), (give, 0, 0, refuse), (load, 0, 0, 0)]
-    program.append((at_least, count + 1, 0, 0x40000000))  # another ABI's numbers
-    program += [(equal, count - index, 0, number) for index, number in enumerate(numbers)]
-    program += [(give, 0, 0, allow), (give, 0, 0, refuse)]
-    packed = b"".join(struct.pack("HBBI", *each) for each in program)
-    buffer = ctypes.create_string_buffer(packed)
+    def refuse(*_: Any) -> Any:
+        raise ImportError("the sandbox loads no more modules of C code")
 
-    class Filter(ctypes.Structure):
-        _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
-
-    described = Filter(len(program), ctypes.cast(buffer, ctypes.c_void_p).value)
-    library: Any = ctypes.CDLL(None, use_errno=True)
-    if library.prctl(38, 1, 0, 0, 0) != 0:  # PR_SET_NO_NEW_PRIVS
-        return False
-    return bool(library.prctl(22, 2, ctypes.byref(described), 0, 0) == 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    machinery: Any = _imp
+    machinery.create_dynamic = machinery.create_builtin = refuse
 
 
 def lock(own: str, library: str) -> None:
@@ -163,12 +136,11 @@ def main() -> None:
         send(answer, describe(error))
         return
     limit(job["limits"])
-    if job["seal"]:
-        seal()
     names = job["names"]
     del job
     for name in [*_REFUSED_MODULES, "__main__"]:
         sys.modules.pop(name, None)
+    forget_extensions()
     lock(own, library)
     try:
         space: dict[str, Any] = {"__name__": "script", "__builtins__": __builtins__}

@@ -8,7 +8,6 @@ A target is a Python callable, a Lambda ARN, or an https address. Each takes the
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import hashlib
 import importlib
@@ -149,6 +148,8 @@ def call(name: str, target: Callable[..., Any], parameters: Mapping[str, Json]) 
         pass  # a builtin without a signature
     given = target(**parameters)
     if inspect.isawaitable(given):
+        import asyncio  # slow to import, and few skills are coroutines
+
         return asyncio.run(_finish(given))
     return given
 

@@ -154,6 +154,8 @@ class GuardedHttp:
         try:
             try:
                 connection.connect()
+            except ValueError as error:  # urllib3's CertificateError, for a certificate of another name
+                raise NetworkError(f"{here.shown}: the certificate is not for this host") from error
             except (OSError, urllib3.exceptions.HTTPError) as error:
                 raise _NotConnected(_transport(error, here, deadline)) from None
             connected = True

@@ -1,0 +1,150 @@
+"""Helpers for tests of step functions: invocations, environments, and servers on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EVENTS = Path(__file__).parents[3] / "events" / "steps"
+
+
+@dataclass
+class Answer:
+    """What the server sends for a path."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Seen:
+    """A request that the server got."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Server:
+    """An HTTP server on loopback: `answers` by path (without query), `seen` in order."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Answer | Callable[[Seen], Answer]] = {}
+        self.seen: list[Seen] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def respond(self) -> None:
+                length = int(self.headers.get("content-length") or 0)
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                seen = Seen(self.command, self.path, headers, self.rfile.read(length))
+                outer.seen.append(seen)
+                answer = outer.answers.get(self.path.partition("?")[0], Answer(404, b"nothing here"))
+                if callable(answer):
+                    answer = answer(seen)
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(answer.body)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(answer.body)
+
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = respond
+
+            def log_message(self, *arguments: object) -> None:
+                """Quiet."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
+        self.thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def answer(self, path: str, status: int = 200, body: bytes = b"", **headers: str) -> None:
+        """Underscores in a header's name stand for hyphens."""
+        self.answers[path] = Answer(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+    def echo(self, path: str) -> None:
+        """Answers with the headers of the request as JSON."""
+        kind = {"Content-Type": "application/json"}
+        self.answers[path] = lambda seen: Answer(200, json.dumps(seen.headers).encode(), kind)
+
+    def json(self, path: str, value: Any, status: int = 200, **headers: str) -> None:
+        self.answers[path] = Answer(status, json.dumps(value).encode(), {"Content-Type": "application/json", **headers})
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def other_server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opens loopback for http steps."""
+    monkeypatch.setenv("ASLANT_HTTP_ALLOW", "127.0.0.1")
+
+
+@pytest.fixture
+def invocation() -> Callable[..., dict[str, Any]]:
+    """An invocation of a step: `invocation("http", {"url": …}, iteration=[1])`."""
+
+    def build(step_type: str, config: Any, **more: Any) -> dict[str, Any]:
+        return {"step": "s", "type": step_type, "execution": {"id": "exec-1", "tenant": "acme", "workflow": "wf"},
+                "attempt": 0, "config": config, **more}
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def sample() -> Callable[[str], dict[str, Any]]:
+    """A sample event by its name."""
+
+    def load(name: str) -> dict[str, Any]:
+        data: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+        return data
+
+    return load
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """AWS by moto, with clients of its own."""
+    from aslant.adapters import clients
+    from moto import mock_aws
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    clients.forget()
+    with mock_aws():
+        yield
+    clients.forget()
