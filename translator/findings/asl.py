@@ -1,5 +1,54 @@
-"""What the machine can or cannot say, and its limits. Codes start with A."""
+"""What a state machine can or cannot say, and its limits. Codes start with A."""
 
 from __future__ import annotations
 
 from translator.diagnostics import Rule, Severity
+
+DEFINITION_SIZE = Rule("A001", Severity.ERROR, "state machine too large",
+    "AWS takes definitions of up to 1 MiB. Move parts of the workflow into workflows of their own (`type: workflow`).")
+DEFINITION_SIZE_NEAR = Rule("A002", Severity.WARNING, "state machine near its size limit",
+    "The definition has more than 80 % of the 1 MiB that AWS takes.")
+HISTORY_NEAR = Rule("A003", Severity.WARNING, "history near its limit",
+    "A Standard execution ends with an error after 25,000 events. Loops count for each item: move a long loop's body or a part"
+    " of the steps into a workflow of its own.")
+MAP_CONCURRENCY = Rule("A004", Severity.WARNING, "loop runs at most 40 items at once",
+    "An inline Map runs at most 40 iterations at the same time; the loop is bounded to that.")
+WHOLE_SECONDS = Rule("A005", Severity.WARNING, "time rounded up to whole seconds",
+    "Waits, timeouts and retry delays of a state machine are whole seconds; fractions are rounded up.")
+SHORTEST_DELAY = Rule("A006", Severity.INFO, "immediate retries wait one second",
+    "The shortest delay before a retry that a state machine knows is one second.")
+FAILURE_ACTION = Rule("A007", Severity.UNSUPPORTED, "failure action not available yet",
+    "`rollback`, `compensate` and `escalate` are read and checked, but the machine does not carry them out yet: the execution"
+    " fails as with `fail`.")
+COMPOSITE_TIMEOUT = Rule("A008", Severity.UNSUPPORTED, "time limit on a step that holds steps",
+    "A state machine has no time limit for a parallel or a loop as a whole. Give the limit to the steps inside of it, or to the"
+    " workflow.")
+NOT_CARRIED_OUT = Rule("A009", Severity.UNSUPPORTED, "setting without effect so far",
+    "The setting is read, checked and kept with the definition, but nothing acts on it yet.")
+SECRET_PLACE = Rule("A010", Severity.ERROR, "secret outside of a step's configuration",
+    "A secret is put in inside of the step's function, so that it is never seen by the state machine. It can stand in the"
+    " configuration of a step that runs in a function, alone or inside of a text; it cannot be computed with, compared,"
+    " looped over or handed to another workflow.")
+EXPRESS = Rule("A011", Severity.ERROR, "not possible in an Express execution",
+    "Express executions last at most five minutes and know neither approvals nor waiting for a child workflow. Use"
+    " `execution: standard`.")
+LAMBDA_EXPRESSION = Rule("A012", Severity.INFO, "expression evaluated in a Lambda function",
+    "Most expressions run inside of the state machine. This one needs the evaluator function, which costs one more state and"
+    " one Lambda call.")
+BAD_TIME = Rule("A013", Severity.ERROR, "not an instant",
+    "An instant is written as ISO 8601 with a date, a time and an offset: 2026-01-31T09:00:00Z.")
+RETRY_APPROXIMATED = Rule("A014", Severity.INFO, "retry schedule for timeouts approximated",
+    "Linear, fibonacci and adaptive delays are exact for errors that the step's function reports. An attempt that the state"
+    " machine itself times out is repeated with the nearest schedule that it knows.")
+BROKEN_MACHINE = Rule("A015", Severity.ERROR, "the compiler made a machine that fails its own check",
+    "Every machine is checked after it was made: targets exist, every step is reachable, every edge is respected. A failure"
+    " here is a fault of the compiler: please report it with the definition.")
+VARIABLE_SIZE = Rule("A016", Severity.WARNING, "many values kept at once",
+    "All variables of an execution may hold 10 MiB together and 256 KiB each.")
+NATIVE_FAILURE = Rule("A017", Severity.INFO, "expression moved to a function so that its failure can be handled",
+    "Native states cannot catch an expression's error. A transform with `on_failure: continue` or an error handler runs in the"
+    " evaluator function instead.")
+NO_NOTIFICATION = Rule("A018", Severity.WARNING, "nobody to notify",
+    "The handler asks for a notification, and the workflow declares none for failures. Add one under `notifications`.")
+UNUSED_OUTPUT = Rule("A019", Severity.WARNING, "declared output that nothing gives",
+    "The declared output names a key that no step writes. It is null in the result.")

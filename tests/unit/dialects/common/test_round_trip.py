@@ -1,0 +1,42 @@
+"""canonical -> dialect -> canonical gives the same data, whatever the definition says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.unit.dialects.common.workflows import WORKFLOWS
+from translator.dialects.convert import convert, dump, tidied
+from translator.dialects.registry import read
+from translator.diagnostics import Findings
+from translator.source import load, plain
+
+
+def canonical(text: str) -> dict[str, Any]:
+    findings = Findings()
+    document = load(text, findings)
+    assert document is not None, findings.items
+    found = read(document, findings)
+    assert found is not None, findings.items
+    assert not findings.has_errors, findings.items
+    result: dict[str, Any] = plain(tidied(found[1]))
+    return result
+
+
+def converted(text: str, to: str) -> str:
+    findings = Findings()
+    document = load(text, findings)
+    assert document is not None
+    written = convert(document, to, findings)
+    assert written is not None, findings.items
+    return written
+
+
+@pytest.mark.parametrize("dialect", ["canonical", "steps", "stages"])
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(workflow=WORKFLOWS)
+def test_generated_workflows_come_back_the_same(dialect: str, workflow: dict[str, Any]) -> None:
+    text = dump({"dialect": "canonical", **workflow})
+    assert canonical(converted(text, dialect)) == canonical(text)

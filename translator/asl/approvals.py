@@ -1,0 +1,145 @@
+"""Approval steps: a task that waits for a person's answer, and what happens when nobody answers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from translator.asl import tasks
+from translator.asl.block import Block, Machine, State
+from translator.asl.plan import Run
+from translator.asl.values import Deferred, query
+from translator.expressions.tree import Literal, Slot
+from translator.model.workflow import Step
+
+# A refused approval's cause is its decision as JSON.
+DECISION = query(
+    '($_c:=$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"";'
+    "$states.errorOutput.Error=\"ApprovalRejected\" and $contains($_c,'\"approved\"')?$parse($_c):null)"
+)
+
+
+def approval_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:
+    """The gate. `auto_approve: true` needs none; an expression there decides when the step starts."""
+    step = run.step
+    writer = machine.writer(block, step, machine.own_input(block, step))
+    automatic = _plain(step, "auto_approve", False)
+    if automatic is True:
+        return _answered(machine, block, run, following, {"approved": True, "by": "auto"}, "step"), writer.deferred
+    gate = _gate(machine, block, run, following, writer, escalated=False)
+    node = step.config.get("auto_approve")
+    if node is None or isinstance(node, bool | Literal):
+        return gate, writer.deferred
+    from translator.asl.native import as_condition
+
+    passed = _answered(machine, block, run, following, {"approved": True, "by": "auto"}, "step", "approved")
+    state: State = {
+        "Type": "Choice",
+        "Choices": [{"Condition": query(writer.source(as_condition(node))), "Next": passed}],
+        "Default": gate,
+    }
+    return machine.add(block, step, "condition", state, "auto"), writer.deferred
+
+
+def _gate(
+    machine: Machine, block: Block, run: Run, following: str | None, writer: Any, *, escalated: bool
+) -> str:
+    step = run.step
+    config, secrets = writer.config({k: v for k, v in step.config.items() if k != "auto_approve"})
+    if escalated:
+        config["approvers"] = config.get("escalate_to") or []
+    state = tasks.invoke(machine, writer, run, config, secrets, "approval", token=True)
+    limit = math.ceil(step.timeout or machine.workflow.settings.timeout or tasks.CHILD_LIMIT)
+    state["TimeoutSeconds"] = state["Arguments"]["Payload"]["timeout"] = max(1, limit)
+    entry = machine.entries.get(block.frame, {}) if machine.is_direct(block, step) else {}
+    catch: list[dict[str, Any]] = []
+    if _plain(step, "on_reject", "fail") == "continue":
+        catch.append({
+            "ErrorEquals": ["ApprovalRejected"],
+            "Assign": entry | machine.assign_results(step, block, {"output": DECISION}),
+            "Next": machine.target(block, following),
+        })
+    catch.append({"ErrorEquals": ["States.Timeout"], "Next": _expired(machine, block, run, following, escalated)})
+    catch += tasks.catchers(machine, block, run, following, DECISION)
+    result = "$states.result"
+    assign = machine.assign_results(step, block, {"output": query(result)})
+    state["Catch"] = catch
+    if assign:
+        state["Assign"] = assign
+    own = {Slot("output", step.id): result, Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
+    machine.go(block, state, following, own | machine.own_input(block, step))
+    return machine.add(block, step, "step", state, "escalated" if escalated else "")
+
+
+def _expired(machine: Machine, block: Block, run: Run, following: str | None, escalated: bool) -> str:
+    """The state to go to when nobody answered in time."""
+    step = run.step
+    policy = _plain(step, "on_timeout", "reject")
+    if policy == "approve":
+        return _answered(machine, block, run, following, {"approved": True, "by": "timeout"}, "expired", "expired")
+    if policy == "escalate" and not escalated:
+        writer = machine.writer(block, step, machine.own_input(block, step))
+        return _gate(machine, block, run, following, writer, escalated=True)
+    if policy == "cancel":
+        state: State = {"Type": "Fail", "Error": "Cancelled", "Cause": "nobody answered the approval in time"}
+        return machine.add(block, step, "expired", state, "expired")
+    if _plain(step, "on_reject", "fail") == "continue":
+        return _answered(machine, block, run, following, {"approved": False, "by": "timeout"}, "expired", "expired")
+    return _refused(machine, block, run, following)
+
+
+def _refused(machine: Machine, block: Block, run: Run, following: str | None) -> str:
+    """A failure named ApprovalExpired, which the step's own handling may take."""
+    from translator.passes.policies import reactions
+
+    step = run.step
+    names = {"ApprovalExpired", "States.ALL"}
+    for reaction in reactions(step, machine.workflow):
+        if not names & set(reaction.errors):
+            continue
+        if reaction.action != "continue":
+            break
+        assign = dict(machine.entries.get(block.frame, {}) if machine.is_direct(block, step) else {})
+        kept = {
+            "status": "failed",
+            "error": {"error": "ApprovalExpired", "message": "nobody answered in time", "step": step.id},
+            "output": {"approved": False, "by": "timeout"},
+        }
+        for slot, name in machine.variables.own(step.id, block.frame):
+            assign[name] = kept.get(slot.kind)
+        passing: State = {"Type": "Pass"} | ({"Assign": assign} if assign else {})
+        own = {Slot(kind, step.id): _source(value) for kind, value in kept.items()}
+        machine.go(block, passing, following, own | machine.own_input(block, step))
+        return machine.add(block, step, "expired", passing, "expired")
+    if block.fail is not None:
+        name, variable = block.fail
+        failed: State = {
+            "Type": "Pass",
+            "Assign": {variable: {"error": "ApprovalExpired", "message": "nobody answered in time", "step": step.id}},
+            "Next": name,
+        }
+        return machine.add(block, step, "expired", failed, "expired")
+    state: State = {"Type": "Fail", "Error": "ApprovalExpired", "Cause": "nobody answered the approval in time"}
+    return machine.add(block, step, "expired", state, "expired")
+
+
+def _answered(
+    machine: Machine, block: Block, run: Run, following: str | None, answer: dict[str, Any], role: str, suffix: str = ""
+) -> str:
+    step = run.step
+    assign = machine.assign_results(step, block, {"output": answer})
+    state: State = {"Type": "Pass"} | ({"Assign": assign} if assign else {})
+    own = {Slot("output", step.id): _source(answer), Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
+    machine.go(block, state, following, own | machine.own_input(block, step))
+    return machine.add(block, step, role, state, suffix)
+
+
+def _source(value: Any) -> str:
+    import json
+
+    return json.dumps(value)
+
+
+def _plain(step: Step, key: str, default: Any) -> Any:
+    value = step.config.get(key, default)
+    return value.value if isinstance(value, Literal) else value

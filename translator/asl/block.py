@@ -1,0 +1,168 @@
+"""One `States` map while it is made, and what the states of a machine have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from translator.asl.names import StateNames
+from translator.asl.plan import Frame
+from translator.asl.values import CONTEXT, META, Bind, Deferred, Writer, literal
+from translator.asl.variables import Variables
+from translator.diagnostics import Findings, Position
+from translator.expressions.tree import Slot
+from translator.model.inputs import required_inputs, type_of_inputs
+from translator.model.workflow import Step, Workflow
+
+State = dict[str, Any]
+Finish = Callable[[Bind], Any]
+
+ERROR = "{% $states.errorOutput.Error %}"
+# A function's error comes as JSON; the service's own as text.
+MESSAGE = (
+    '{% ($_c:=$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"";'
+    "$contains($_c,'\"errorMessage\"')?$parse($_c).errorMessage:$_c) %}"
+)
+
+
+class Origin(NamedTuple):
+    """What a state is there for: `role` is step, condition, evaluate, join, bind, expired, failed or end."""
+
+    step: str
+    role: str
+    position: Position
+
+
+@dataclass(slots=True)
+class Block:
+    """A `States` map. `finish` gives the output at its end, `fail` is where failures of its states go, if they are
+    collected: a state name and the variable that holds the error."""
+
+    frame: Frame
+    finish: Finish
+    states: dict[str, State] = field(default_factory=dict)
+    fail: tuple[str, str] | None = None
+    end_state: str = ""
+    label: str = ""
+
+
+@dataclass(slots=True)
+class Machine:
+    """What the emitter of one machine works with."""
+
+    workflow: Workflow
+    variables: Variables
+    findings: Findings
+    states: StateNames = field(default_factory=StateNames)
+    origins: dict[str, Origin] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    workflows: dict[str, str] = field(default_factory=dict)
+    children: Mapping[str, Workflow] = field(default_factory=dict)
+    failure: str = ""  # the variable that holds the body's failure, for what runs at the end
+    entries: dict[Frame, dict[str, str]] = field(default_factory=dict)  # loop body -> item variables its first state sets
+
+    def add(self, block: Block, step: Step, role: str, state: State, suffix: str = "") -> str:
+        """Put a state into the block; gives its name."""
+        name = self.states.new(step.id, suffix)
+        block.states[name] = state
+        self.origins[name] = Origin(step.id, role, step.at)
+        return name
+
+    def bind(self, frame: Frame, own: Mapping[Slot, str] | None = None) -> Bind:
+        """Sources of references for a state in `frame`; `own` has those that this very state gives."""
+
+        def source(slot: Slot) -> str:
+            if own is not None and slot in own:
+                return own[slot]
+            if slot.kind in CONTEXT:
+                return CONTEXT[slot.kind]
+            if slot.kind == "meta":
+                return META[slot.name]
+            if slot.kind == "failure":
+                return f"${self.failure}"
+            name = self.variables.find(slot, frame)
+            if name is None:
+                raise LookupError(f"nothing holds {slot.kind} {slot.name!r} here")
+            return f"${name}"
+
+        return source
+
+    def writer(self, block: Block, step: Step, own: Mapping[Slot, str] | None = None) -> Writer:
+        def variable() -> str:
+            return self.variables.new_name.new(f"{step.id}_value")
+
+        return Writer(
+            self.bind(block.frame, own), Deferred(variable), self.findings,
+            type_of_inputs(self.workflow), required_inputs(self.workflow),
+        )
+
+    def go(self, block: Block, state: State, following: str | None, own: Mapping[Slot, str] | None = None) -> State:
+        """Let `state` go on to `following`, or end the block there with the block's output."""
+        if following is not None:
+            state["Next"] = following
+        else:
+            state["Output"] = block.finish(self.bind(block.frame, own))
+            state["End"] = True
+        return state
+
+    def target(self, block: Block, following: str | None) -> str:
+        """A state to go to: `following`, or the block's own end state, made when first needed."""
+        if following is not None:
+            return following
+        if not block.end_state:
+            block.end_state = self.states.new(block.label or self.workflow.id, "end")
+            block.states[block.end_state] = {"Type": "Succeed", "Output": block.finish(self.bind(block.frame))}
+            self.origins[block.end_state] = Origin("", "end", self.workflow.at)
+        return block.end_state
+
+    def assign_results(self, step: Step, block: Block, sources: Mapping[str, Any]) -> dict[str, Any]:
+        """The `Assign` of a completed step: `sources` by kind (output, route)."""
+        found: dict[str, Any] = dict(self.entries.get(block.frame, {}) if self.is_direct(block, step) else {})
+        for slot, name in self.variables.own(step.id, block.frame):
+            if slot.kind == "status":
+                found[name] = "completed"
+            elif slot.kind == "error":
+                found[name] = None
+            elif slot.kind in sources:
+                found[name] = sources[slot.kind]
+            else:
+                found[name] = None
+        return found
+
+    def is_direct(self, block: Block, step: Step) -> bool:
+        """Whether the step is the first of a loop's body and reads the item from its own input."""
+        run = self.variables.direct.get(block.frame)
+        return run is not None and run.step is step
+
+    def own_input(self, block: Block, step: Step) -> dict[Slot, str]:
+        if not self.is_direct(block, step):
+            return {}
+        loop = block.frame.loop
+        return {Slot("item", loop): "$states.input.item", Slot("index", loop): "$states.input.index"}
+
+
+def close(block: Block, start: str) -> State:
+    """The finished map, its states in the order in which they are met from the start."""
+    ordered: dict[str, State] = {}
+    stack = [start]
+    while stack:
+        name = stack.pop()
+        if name in ordered or name not in block.states:
+            continue
+        state = ordered[name] = block.states[name]
+        stack.extend(reversed(targets(state)))
+    return {"StartAt": start, "States": ordered}
+
+
+def targets(state: State) -> list[str]:
+    """The states that a state can go to, the usual way first."""
+    found = [rule["Next"] for rule in state.get("Choices", ())]
+    found += [state[key] for key in ("Next", "Default") if key in state]
+    return found + [rule["Next"] for rule in state.get("Catch", ())]
+
+
+def error_object(step: Step) -> dict[str, str]:
+    """What `errors.<step>` holds: the error's name, its message, and the step's id."""
+    return {"error": ERROR, "message": MESSAGE, "step": literal(step.id)}
+

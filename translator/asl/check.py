@@ -1,0 +1,159 @@
+"""Proves a finished machine against the definition. Shares nothing with the emitter but the map from states to steps.
+
+Every target exists; every state can be reached; names and sizes are inside AWS's limits; every step of the definition has a
+state; and for every edge the step before it comes first on every path and is never beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from translator.asl.block import Origin
+from translator.diagnostics import Findings
+from translator.findings import asl as rules
+from translator.graph.scope import Graph
+from translator.model.workflow import Workflow
+
+MAX_BYTES = 1024 * 1024
+MAX_NAME = 80
+MAX_INLINE = 40
+TERMINAL = frozenset({"Succeed", "Fail"})
+
+
+@dataclass(slots=True)
+class _Map:
+    """One `States` map: where it is, and which states each of its states can lead to (bit masks, itself included)."""
+
+    path: tuple[tuple[str, int], ...]  # (state, number of the branch) around it, outermost first
+    states: Mapping[str, Any]
+    number: dict[str, int] = field(default_factory=dict)
+    reach: list[int] = field(default_factory=list)
+
+
+def check_machine(
+    definition: Mapping[str, Any], origins: Mapping[str, Origin], graph: Graph, workflow: Workflow, findings: Findings
+) -> None:
+    """Findings for everything that is wrong with the machine; none for a right one."""
+    size = len(json.dumps(definition, ensure_ascii=False, separators=(",", ":")).encode())
+    if size > MAX_BYTES:
+        findings.add(rules.DEFINITION_SIZE, f"the state machine has {size:,} bytes; AWS takes {MAX_BYTES:,}", workflow.at)
+    elif size > MAX_BYTES * 0.8:
+        findings.add(rules.DEFINITION_SIZE_NEAR, f"the state machine has {size:,} of {MAX_BYTES:,} bytes", workflow.at)
+    problems: list[str] = []
+    maps = list(_maps(definition, ()))
+    seen: set[str] = set()
+    place: dict[str, list[tuple[_Map, str]]] = {}
+    for one in maps:
+        problems += _check_map(one, seen)
+        for name in one.states:
+            origin = origins.get(name)
+            if origin is None:
+                problems.append(f"nothing tells what the state {name!r} is for")
+            elif origin.role in ("step", "expired"):
+                place.setdefault(origin.step, []).append((one, name))
+    by_path = {one.path: one for one in maps}
+    for scope in graph.scopes():
+        for index, step in enumerate(scope.steps):
+            if step.id not in place:
+                problems.append(f"the step {step.id!r} has no state")
+                continue
+            for source, _ in scope.preds[index]:
+                before = scope.steps[source].id
+                for first in place.get(before, ()):
+                    for second in place[step.id]:
+                        if not _ordered(first, second, by_path):
+                            problems.append(f"{before!r} does not come before {step.id!r}")
+    for problem in dict.fromkeys(problems):
+        findings.add(rules.BROKEN_MACHINE, problem, workflow.at)
+
+
+def _maps(machine: Mapping[str, Any], path: tuple[tuple[str, int], ...]) -> Iterator[_Map]:
+    yield _Map(path, machine["States"])
+    for name, state in machine["States"].items():
+        for number, branch in enumerate(_inner(state)):
+            yield from _maps(branch, (*path, (name, number)))
+
+
+def _inner(state: Mapping[str, Any]) -> list[Any]:
+    if state["Type"] == "Parallel":
+        return list(state["Branches"])
+    return [state["ItemProcessor"]] if state["Type"] == "Map" else []
+
+
+def _targets(state: Mapping[str, Any]) -> list[str]:
+    rules_ = [*state.get("Choices", ()), *state.get("Catch", ())]
+    return [rule["Next"] for rule in rules_] + [state[key] for key in ("Next", "Default") if key in state]
+
+
+def _check_map(one: _Map, seen: set[str]) -> Iterator[str]:
+    states = one.states
+    one.number = {name: position for position, name in enumerate(states)}
+    for name, state in states.items():
+        if len(name) > MAX_NAME:
+            yield f"the state name {name!r} is longer than {MAX_NAME} characters"
+        if name in seen:
+            yield f"the state name {name!r} is used twice"
+        seen.add(name)
+        for target in _targets(state):
+            if target not in states:
+                yield f"{name!r} goes to {target!r}, which is not in its list of states"
+        ends = state["Type"] in TERMINAL or state.get("End") is True
+        if state["Type"] == "Choice" and "Default" not in state:
+            yield f"the choice {name!r} has no default"
+        elif not ends and state["Type"] != "Choice" and "Next" not in state:
+            yield f"{name!r} goes nowhere"
+        if state["Type"] == "Map" and not 0 <= state.get("MaxConcurrency", 0) <= MAX_INLINE:
+            yield f"{name!r} runs more than {MAX_INLINE} items at once"
+        for variable in state.get("Assign", {}):
+            if len(variable) > MAX_NAME:
+                yield f"the variable {variable!r} is longer than {MAX_NAME} characters"
+    yield from _find_reach(one)
+
+
+def _find_reach(one: _Map) -> Iterator[str]:
+    """What each state can lead to. The states of a map never form a circle: loops are Map states."""
+    states = one.states
+    waiting = dict.fromkeys(states, 0)
+    for state in states.values():
+        for target in set(_targets(state)):
+            if target in waiting:
+                waiting[target] += 1
+    ready = [name for name, count in waiting.items() if not count]
+    if len(ready) > 1:
+        yield f"the states {', '.join(map(repr, ready[1:4]))} cannot be reached"
+    order: list[str] = []
+    while ready:
+        name = ready.pop()
+        order.append(name)
+        for target in set(_targets(states[name])):
+            if target in waiting:
+                waiting[target] -= 1
+                if not waiting[target]:
+                    ready.append(target)
+    if len(order) < len(states):
+        yield "states lead back to themselves"
+        order += [name for name in states if name not in set(order)]
+    one.reach = [0] * len(states)
+    for name in reversed(order):
+        mask = 1 << one.number[name]
+        for target in _targets(states[name]):
+            if target in one.number:
+                mask |= one.reach[one.number[target]]
+        one.reach[one.number[name]] = mask
+
+
+def _ordered(first: tuple[_Map, str], second: tuple[_Map, str], by_path: Mapping[tuple[tuple[str, int], ...], _Map]) -> bool:
+    """Whether the first state, or what holds it, leads to the second and not the other way round."""
+    path_one = (*first[0].path, (first[1], -1))
+    path_two = (*second[0].path, (second[1], -1))
+    shared = 0
+    while shared < min(len(path_one), len(path_two)) - 1 and path_one[shared] == path_two[shared]:
+        shared += 1
+    around = by_path[path_one[:shared]]
+    one, two = path_one[shared][0], path_two[shared][0]
+    if one == two:
+        return False  # different branches of one state
+    return bool(around.reach[around.number[one]] >> around.number[two] & 1)

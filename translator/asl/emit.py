@@ -1,0 +1,375 @@
+"""Plan -> states. Each part is made knowing where it goes on, so states are made from the end to the start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Many
+from typing import Any
+
+from translator.asl import native, tasks
+from translator.asl.approvals import approval_step
+from translator.asl.block import Block, Machine, Origin, State, close, error_object
+from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
+from translator.asl.values import Bind, query
+from translator.asl.variables import follows
+from translator.expressions.jsonata import text_literal
+from translator.expressions.tree import Slot
+from translator.model.workflow import Step
+
+
+def emit(machine: Machine, block: Block, plan: Plan | None, following: str | None) -> str:
+    """Make the states of `plan` in `block`; gives the name of the first. `following` None is the block's end."""
+    if plan is None:
+        return machine.target(block, following)
+    if isinstance(plan, Run):
+        return _run(machine, block, plan, following)
+    if isinstance(plan, Sequence):
+        return _sequence(machine, block, plan, following)
+    if isinstance(plan, Fork):
+        return _fork(machine, block, plan, following)
+    if isinstance(plan, Arms):
+        return _arms(machine, block, plan, following)
+    return _guarded(machine, block, plan, following)
+
+
+def _sequence(machine: Machine, block: Block, plan: Sequence, following: str | None) -> str:
+    here = following
+    position = len(plan.parts) - 1
+    while position >= 0:
+        part = plan.parts[position]
+        before = plan.parts[position - 1] if position else None
+        if isinstance(part, Arms) and isinstance(before, Run) and follows(before, part):
+            here = _run(machine, block, before, here, part)
+            position -= 1
+        else:
+            here = emit(machine, block, part, here)
+        position -= 1
+    return machine.target(block, here)
+
+
+def _run(machine: Machine, block: Block, run: Run, following: str | None, arms: Arms | None = None) -> str:
+    """A step: its own state, the evaluation of what JSONata cannot say, and its condition, in reverse."""
+    step = run.step
+    if step.type == "choice":
+        entries = {
+            names: emit(machine, block, arm, following) for names, arm in (arms.arms if arms is not None else ())
+        }
+        main, deferred = native.choice_step(machine, block, run, following, arms, entries)
+    elif step.type == "parallel":
+        main, deferred = _parallel(machine, block, run, following), None
+    elif step.type == "foreach":
+        main, deferred = _foreach(machine, block, run, following)
+    elif step.type == "wait":
+        main, deferred = native.wait_step(machine, block, run, following)
+    elif step.type == "workflow":
+        main, deferred = tasks.child_step(machine, block, run, following)
+    elif step.type == "approval":
+        main, deferred = approval_step(machine, block, run, following)
+    elif "value" in step.config and step.type in native.COMPUTED:
+        main, deferred = native.computed_step(machine, block, run, following)
+    else:
+        main, deferred = tasks.lambda_step(machine, block, run, following)
+    if deferred is not None and deferred.expressions:
+        main = tasks.evaluate_state(machine, block, run, deferred, main, following)
+    if step.when is None:
+        return main
+    writer = machine.writer(block, step, machine.own_input(block, step))
+    condition = writer.source(native.as_condition(step.when))
+    skip = dict(machine.entries.get(block.frame, {}) if machine.is_direct(block, step) else {})
+    skip |= machine.variables.skipped(run, block.frame)
+    if arms is not None:
+        skip |= machine.variables.skipped(arms, block.frame)
+    state: State = {
+        "Type": "Choice",
+        "Choices": [{"Condition": query(condition), "Next": main}],
+        "Default": machine.target(block, following),
+    }
+    if skip:
+        state["Assign"] = skip
+    name = machine.add(block, step, "condition", state, "when")
+    if writer.deferred.expressions:
+        return tasks.evaluate_state(machine, block, run, writer.deferred, name, following)
+    return name
+
+
+def body_block(machine: Machine, body: Body, label: str, extra: Any = None) -> Block:
+    """The block of a body: its output holds what the frame hands on; `extra` adds to it."""
+    frame = body.frame
+
+    def finish(bind: Bind) -> Any:
+        output = {
+            machine.variables.names[slot, frame]: query(bind(slot)) for slot in machine.variables.exports.get(frame, ())
+        }
+        return output | extra(bind) if extra is not None else output
+
+    return Block(frame, finish, label=label)
+
+
+def body_states(machine: Machine, block: Block, body: Body, label: str, failed: Any = None) -> State:
+    """The finished `States` map of a body. With `failed`, its errors end it with that output instead of failing."""
+    if failed is not None:
+        variable = machine.variables.new_name.new(f"{label}_failure")
+        name = machine.states.new(label, "failed")
+        block.states[name] = {"Type": "Succeed", "Output": failed(variable)}
+        machine.origins[name] = Origin("", "failed", machine.workflow.at)
+        block.fail = (name, variable)
+    if body.inner is None:
+        return close(block, emit(machine, block, body.plan, None))
+    inner = body_block(machine, Body(body.inner, body.plan), label)
+    state: State = {"Type": "Parallel", "Branches": [close(inner, emit(machine, inner, body.plan, None))]}
+    assign = _received(machine, [inner], body.frame)
+    if assign:
+        state["Assign"] = assign
+    if block.fail is not None:
+        variable = block.fail[1]
+        error = {"error": query("$states.errorOutput.Error"), "message": error_object(_NOBODY)["message"], "step": ""}
+        state["Catch"] = [
+            {"ErrorEquals": [kind], "Assign": {variable: error}, "Next": block.fail[0]}
+            for kind in (tasks.DATA_LIMIT, "States.ALL")
+        ]
+    own = {
+        slot: f"$states.result[0].{machine.variables.names[slot, body.inner]}"
+        for slot in machine.variables.exports.get(body.inner, ())
+    }
+    machine.go(block, state, None, own)
+    name = machine.states.new(label, "guarded")
+    block.states[name] = state
+    machine.origins[name] = Origin("", "join", machine.workflow.at)
+    return close(block, name)
+
+
+_NOBODY = Step(id="", type="parallel")
+
+
+def _received(machine: Machine, blocks: Many[Block], frame: Frame) -> dict[str, Any]:
+    """The `Assign` of a state that takes over what the outputs of `blocks` hand on."""
+    found: dict[str, Any] = {}
+    for number, inner in enumerate(blocks):
+        for slot in machine.variables.exports.get(inner.frame, ()):
+            name = machine.variables.names.get((slot, frame))
+            if name is not None:
+                found[name] = query(f"$states.result[{number}].{machine.variables.names[slot, inner.frame]}")
+    return found
+
+
+def _side_by_side(machine: Machine, block: Block, maps: list[State], limit: int | None) -> State:
+    """A state that runs the maps at once: a Parallel, or a Map over their numbers when only so many may run."""
+    if limit is None or limit >= len(maps):
+        return {"Type": "Parallel", "Branches": maps}
+    states: dict[str, State] = {}
+    rules = []
+    for number, one in enumerate(maps):
+        states |= one["States"]
+        rules.append({"Condition": query(f"$states.input={number}"), "Next": one["StartAt"]})
+    pick = machine.states.new(block.label or machine.workflow.id, "pick")
+    last = rules.pop()
+    state: State = {"Type": "Choice", "Choices": rules, "Default": last["Next"]}
+    machine.origins[pick] = Origin("", "condition", machine.workflow.at)
+    return {
+        "Type": "Map",
+        "Items": [*range(len(maps))],
+        "MaxConcurrency": min(limit, native.INLINE_CONCURRENCY),
+        "ItemProcessor": {
+            "ProcessorConfig": {"Mode": "INLINE"}, "StartAt": pick, "States": {pick: state, **states},
+        },
+    }
+
+
+def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> str:
+    first = next(iter(runs(plan))).step
+    others = len(plan.bodies) - 1
+    label = f"{first.id} + {others} more"
+    blocks = [body_block(machine, body, label) for body in plan.bodies]
+    maps = [body_states(machine, inner, body, label) for inner, body in zip(blocks, plan.bodies, strict=True)]
+    state = _side_by_side(machine, block, maps, plan.limit)
+    assign = _received(machine, blocks, plan.frame)
+    if assign:
+        state["Assign"] = assign
+    if block.fail is not None:
+        name, variable = block.fail
+        state["Catch"] = [
+            {"ErrorEquals": [kind], "Assign": {variable: error_object(first)}, "Next": name}
+            for kind in (tasks.DATA_LIMIT, "States.ALL")
+        ]
+    own = {
+        slot: f"$states.result[{number}].{machine.variables.names[slot, inner.frame]}"
+        for number, inner in enumerate(blocks)
+        for slot in machine.variables.exports.get(inner.frame, ())
+    }
+    machine.go(block, state, following, own)
+    name = machine.states.new(label)
+    block.states[name] = state
+    machine.origins[name] = Origin("", "fork", first.at)
+    return name
+
+
+def _parallel(machine: Machine, block: Block, run: Run, following: str | None) -> str:
+    """A parallel step. When it waits for all, a branch's failure becomes a part of its output, looked at after."""
+    step = run.step
+    if run.wrap is not None:
+        kept = machine.variables.new_name.new(f"{step.id}_result") if _is_read(machine, run) else ""
+        extra = (lambda bind: {"output": query(f"${kept}")}) if kept else None
+        outer = body_block(machine, Body(run.wrap, None), step.id, extra)
+        entry = _branches(machine, outer, run, None, kept)
+        state: State = {"Type": "Parallel", "Branches": [close(outer, entry)]}
+        retry, _ = tasks.retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
+        if retry:
+            state["Retry"] = retry
+        received = _received(machine, [outer], run.frame)
+        return tasks.finish(machine, block, run, state, "$states.result[0].output", following, skips=received)
+    return _branches(machine, block, run, following)
+
+
+def _branches(machine: Machine, block: Block, run: Run, following: str | None, kept: str = "") -> str:
+    """The branches side by side. Their result is also put into the variable `kept`, if one is given."""
+    step = run.step
+    keeps = _is_read(machine, run)
+    blocks, maps = [], []
+    for number, body in enumerate(run.bodies):
+        label = f"{step.id}/{number}"
+        extra = native.branch_output(run, number) if keeps else None
+        inner = body_block(machine, body, label, extra)
+
+        def failed(variable: str, frame: Frame = body.frame) -> dict[str, Any]:
+            lost = {machine.variables.names[slot, frame]: None for slot in machine.variables.exports.get(frame, ())}
+            return lost | {"failed": query(f"${variable}")}
+
+        blocks.append(inner)
+        maps.append(body_states(machine, inner, body, label, failed if step.wait_for_all else None))
+    state = _side_by_side(machine, block, maps, step.max_parallel)
+    received = _received(machine, blocks, run.frame if run.wrap is None else run.wrap)
+    result = native.parallel_result(step)
+    if not step.wait_for_all:
+        retry, _ = tasks.retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
+        if retry:
+            state["Retry"] = retry
+        return tasks.finish(machine, block, run, state, result, following, skips=received)
+    errors = machine.variables.new_name.new(f"{step.id}_errors")
+    state["Assign"] = (
+        machine.assign_results(step, block, {"output": query(result)}) | received
+        | {errors: query("[$states.result.failed]")} | ({kept: query(result)} if kept else {})
+    )
+    state["Next"] = _after_all(machine, block, run, errors, following)
+    if block.fail is not None:
+        state["Catch"] = tasks.catchers(machine, block, run, following)
+    return machine.add(block, step, "step", state)
+
+
+def _is_read(machine: Machine, run: Run) -> bool:
+    return (Slot("output", run.step.id), run.frame) in machine.variables.names
+
+
+def _after_all(machine: Machine, block: Block, run: Run, errors: str, following: str | None) -> str:
+    """The state after a parallel that waited for all: fail with the first error's name when there was one."""
+    step = run.step
+    if block.fail is not None:
+        target, variable = block.fail
+        rule: dict[str, Any] = {"Assign": {variable: query(f"${errors}[0]")}, "Next": target}
+    else:
+        failed: State = {"Type": "Fail", "Error": query(f"${errors}[0].error"), "Cause": query(f"$string(${errors})")}
+        rule = {"Next": machine.add(block, step, "failed", failed, "failed")}
+    state: State = {
+        "Type": "Choice",
+        "Choices": [{"Condition": query(f"$count(${errors})>0"), **rule}],
+        "Default": machine.target(block, following),
+    }
+    return machine.add(block, step, "join", state, "joined")
+
+
+def _foreach(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Any]:
+    step = run.step
+    body = run.bodies[0]
+    writer = machine.writer(block, step, machine.own_input(block, step))
+    names = machine.variables.names
+    loop = body.frame.loop
+    bound = {
+        names[Slot(kind, loop), body.frame]: query(f"$states.input.{kind}")
+        for kind in ("item", "index") if (Slot(kind, loop), body.frame) in names
+    }
+    keeps = _is_read(machine, run)
+    inner = body_block(machine, body, step.id, None)
+    result = native.iteration_result(run)
+    inner.finish = (lambda bind: result(bind)) if keeps else (lambda bind: {})
+
+    def failed(variable: str) -> Any:
+        return {"status": "failed", "error": query(f"${variable}")}
+
+    direct = machine.variables.direct.get(body.frame)
+    if bound and direct is not None:
+        machine.entries[body.frame] = bound
+    maps = body_states(machine, inner, body, step.id, failed if step.on_item_error == "continue" else None)
+    if bound and direct is None:
+        bind_state = machine.states.new(step.id, "item")
+        machine.origins[bind_state] = Origin("", "bind", step.at)
+        maps = {
+            "StartAt": bind_state,
+            "States": {bind_state: {"Type": "Pass", "Assign": bound, "Next": maps["StartAt"]}, **maps["States"]},
+        }
+    state: State = {"Type": "Map", "Items": native.items(writer, step)}
+    selector = {
+        kind: query(f"$states.context.Map.Item.{where}")
+        for kind, where in (("item", "Value"), ("index", "Index"))
+        if direct is not None or (Slot(kind, loop), body.frame) in names
+    }
+    state["ItemSelector"] = selector
+    state["MaxConcurrency"] = native.concurrency(machine, step)
+    state["ItemProcessor"] = {"ProcessorConfig": {"Mode": "INLINE"}, **maps}
+    retry, _ = tasks.retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
+    if retry:
+        state["Retry"] = retry
+    return tasks.finish(machine, block, run, state, "$states.result", following), writer.deferred
+
+
+def _outcome(choice: Step, names: frozenset[str], source: str) -> str:
+    """The condition that one of the outcomes was taken, read from the choice's variable."""
+    if choice.mode == "all":
+        parts = [f"{source}.c{number}=true" for number, case in enumerate(choice.cases) if case.name in names]
+    else:
+        parts = [f"{source}={text_literal(name)}" for name in sorted(names)]
+    return " or ".join(parts)
+
+
+def _arms(machine: Machine, block: Block, plan: Arms, following: str | None) -> str:
+    """Arms of a choice that was made earlier."""
+    source = machine.bind(block.frame)(Slot("route", plan.choice.id))
+    variables = machine.variables
+    rules = []
+    for position, (names, arm) in enumerate(plan.arms):
+        skip: dict[str, Any] = {}
+        for other, (_, lost) in enumerate(plan.arms):
+            if other != position:
+                skip |= variables.skipped(lost, block.frame)
+        rule: dict[str, Any] = {
+            "Condition": query(_outcome(plan.choice, names, source)), "Next": emit(machine, block, arm, following),
+        }
+        rules.append(rule | ({"Assign": skip} if skip else {}))
+    return _conditional(machine, block, plan, rules, plan.choice, following)
+
+
+def _guarded(machine: Machine, block: Block, plan: Guarded, following: str | None) -> str:
+    bind = machine.bind(block.frame)
+    by_choice: dict[str, tuple[Step, set[str]]] = {}
+    for choice, name in plan.outcomes:
+        by_choice.setdefault(choice.id, (choice, set()))[1].add(name)
+    condition = " or ".join(
+        _outcome(choice, frozenset(names), bind(Slot("route", key))) for key, (choice, names) in by_choice.items()
+    )
+    rules = [{"Condition": query(condition), "Next": emit(machine, block, plan.plan, following)}]
+    return _conditional(machine, block, plan, rules, next(runs_of(plan)), following)
+
+
+def runs_of(plan: Plan) -> Any:
+    return (run.step for run in runs(plan))
+
+
+def _conditional(
+    machine: Machine, block: Block, plan: Plan, rules: list[dict[str, Any]], about: Step, following: str | None
+) -> str:
+    state: State = {"Type": "Choice", "Choices": rules, "Default": machine.target(block, following)}
+    skip = machine.variables.skipped(plan, block.frame)
+    if skip:
+        state["Assign"] = skip
+    first = next(runs_of(plan))
+    name = machine.states.new(first.id, "if")
+    block.states[name] = state
+    machine.origins[name] = Origin(about.id, "condition", first.at)
+    return name

@@ -1,0 +1,180 @@
+"""The whole state machine: the body, what happens when it fails, `finally`, and the output."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from translator.asl.block import ERROR, MESSAGE, Block, Machine, Origin, State, close
+from translator.asl.emit import body_block, emit
+from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps
+from translator.asl.values import Bind, Deferred, Writer, query
+from translator.asl.variables import Variables, collect_reads, collect_results, find_direct
+from translator.diagnostics import Findings
+from translator.expressions.references import slots
+from translator.expressions.tree import Binary, Slot
+from translator.graph.scope import Graph
+from translator.model.inputs import required_inputs, type_of_inputs
+from translator.model.values import nodes_of
+from translator.model.workflow import Notification, OnFailure, Step, Value, Workflow
+
+COMMENT_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    definition: dict[str, Any]
+    origins: Mapping[str, Origin]
+    functions: Mapping[str, str]
+    workflows: Mapping[str, str]
+
+
+def emit_machine(
+    workflow: Workflow, graph: Graph, children: Mapping[str, Workflow], findings: Findings
+) -> Emitted:
+    """The state machine of a checked workflow. Lambda and child machine names are placeholders (`${function_http}`)."""
+    planner = Planner(graph, workflow)
+    outer = planner.frame(None)
+    guarded = bool(workflow.finally_ or any("failed" in note.on for note in workflow.notifications))
+    inner = planner.frame(outer) if guarded else outer
+    plan = planner.scope(graph.body, inner, workflow.settings.max_parallel)
+    ending = _ending(planner, workflow, graph, outer)
+    variables = Variables(planner.frame_of, planner.loop_frame)
+    for part in (plan, *ending):
+        find_direct(part, variables)
+    for part in (plan, *ending):
+        collect_reads(part, variables)
+    outputs = _outputs(workflow, graph)
+    for node in nodes_of(outputs):
+        for slot in sorted(slots(node), key=lambda slot: (slot.kind, slot.name)):
+            variables.read(slot, outer)
+    for part in (plan, *ending):
+        collect_results(part, variables)
+    machine = Machine(workflow, variables, findings, children=children)
+    label = workflow.id
+    deferred = Deferred(lambda: variables.new_name.new("output_value"))
+
+    def finish(bind: Bind) -> Any:
+        types = type_of_inputs(workflow), required_inputs(workflow)
+        return Writer(bind, deferred, findings, *types).value(outputs)
+
+    block = Block(outer, finish, label=label)
+    if guarded:
+        start = _guarded(machine, block, Body(inner, plan), ending)
+    else:
+        start = emit(machine, block, _joined(plan, ending), None)
+    definition: dict[str, Any] = {"Comment": _comment(workflow), "QueryLanguage": "JSONata"}
+    if workflow.settings.timeout is not None:
+        definition["TimeoutSeconds"] = max(1, math.ceil(workflow.settings.timeout))
+    return Emitted(definition | close(block, start), machine.origins, machine.functions, machine.workflows)
+
+
+def _comment(workflow: Workflow) -> str:
+    return f"{workflow.name} {workflow.version}"[:COMMENT_LIMIT]
+
+
+def _ending(planner: Planner, workflow: Workflow, graph: Graph, frame: Frame) -> list[Plan]:
+    """What runs after the body: notifications, then `finally`."""
+    found: list[Plan] = []
+    for number, note in enumerate(workflow.notifications):
+        step = notification_step(note, number)
+        planner.frame_of[step.id] = frame
+        found.append(Run(step, frame))
+    if graph.finally_ is not None:
+        plan = planner.scope(graph.finally_, frame, workflow.settings.max_parallel)
+        if plan is not None:
+            found.append(plan)
+    return found
+
+
+def notification_step(note: Notification, number: int) -> Step:
+    """A notification as a step. It never makes an execution fail."""
+    return Step(
+        id=f"notification {number + 1}",
+        type="notify",
+        at=note.at,
+        config=note.config,
+        on_failure=OnFailure("continue"),
+        labels={"on": note.on},
+    )
+
+
+def _joined(plan: Plan | None, ending: list[Plan]) -> Plan | None:
+    parts = tuple(part for part in (plan, *ending) if part is not None)
+    return parts[0] if len(parts) == 1 else Sequence(parts) if parts else None
+
+
+def _guarded(machine: Machine, block: Block, body: Body, ending: list[Plan]) -> str:
+    """The body inside of a Parallel, so that every failure in it, of whatever state, leads to the ending."""
+    machine.failure = machine.variables.new_name.new("failure")
+    failed = _add(machine, block, "failed", {
+        "Type": "Fail", "Error": query(f"${machine.failure}.error"), "Cause": query(f"${machine.failure}.cause"),
+    })
+    following = _add(machine, block, "outcome", {
+        "Type": "Choice",
+        "Choices": [{"Condition": query(f"$exists(${machine.failure}.error)"), "Next": failed}],
+        "Default": machine.target(block, None),
+    })
+    for part in reversed(ending):
+        following = _only_when(machine, block, part, following)
+    inner = body_block(machine, body, machine.workflow.id)
+    start = emit(machine, inner, body.plan, None)
+    exports = machine.variables.exports.get(body.frame, ())
+    names = machine.variables.names
+    received = {
+        names[slot, block.frame]: query(f"$states.result[0].{names[slot, body.frame]}") for slot in exports
+    }
+    lost = {names[slot, block.frame]: None for slot in exports}
+    error = {"error": ERROR, "message": MESSAGE, "cause": query('$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:""')}
+    return _add(machine, block, "body", {
+        "Type": "Parallel",
+        "Branches": [close(inner, start)],
+        "Assign": received | {machine.failure: None},
+        "Catch": [
+            {"ErrorEquals": [kind], "Assign": lost | {machine.failure: error}, "Next": following}
+            for kind in ("States.DataLimitExceeded", "States.ALL")
+        ],
+        "Next": following,
+    })
+
+
+def _only_when(machine: Machine, block: Block, part: Plan, following: str) -> str:
+    """A part of the ending; a notification only for the outcomes that it is for."""
+    entry = emit(machine, block, part, following)
+    if not isinstance(part, Run) or part.step.type != "notify" or "on" not in part.step.labels:
+        return entry
+    wanted = set(part.step.labels["on"])
+    if wanted == {"completed", "failed"}:
+        return entry
+    failed = query(f"$exists(${machine.failure}.error)")
+    yes, no = (entry, following) if "failed" in wanted else (following, entry)
+    return _add(machine, block, part.step.id, {
+        "Type": "Choice", "Choices": [{"Condition": failed, "Next": yes}], "Default": no,
+    })
+
+
+def _add(machine: Machine, block: Block, name: str, state: State) -> str:
+    full = machine.states.new(machine.workflow.id, name)
+    block.states[full] = state
+    machine.origins[full] = Origin("", "end", machine.workflow.at)
+    return full
+
+
+def _outputs(workflow: Workflow, graph: Graph) -> Value:
+    """The output: what the definition declares, else what its last steps give, by output key or id."""
+    if workflow.outputs is not None:
+        return dict(workflow.outputs)
+    last, _ = last_steps(graph.body)
+    found: dict[str, Value] = {}
+    for step in last:
+        if step.type == "wait":
+            continue
+        key, slot = step.output_key or step.id, Slot("output", step.id)
+        found[key] = slot if key not in found else _either(found[key], slot)
+    return found
+
+
+def _either(one: Value, other: Slot) -> Value:
+    return Binary("??", one, other)

@@ -1,0 +1,217 @@
+"""States that call nothing: choices, waits, computed values, and what loops and parallels give."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from translator.asl.block import Block, Finish, Machine, State
+from translator.asl.plan import Arms, Body, Run
+from translator.asl.tasks import evaluation, finish, invoke
+from translator.asl.values import Bind, Deferred, Writer, query
+from translator.expressions.jsonata import NotNative, text_literal, write
+from translator.expressions.tree import Binary, Call, Compare, Literal, Node, ObjectOf, Slot, Unary
+from translator.findings import asl as rules
+from translator.model.workflow import Step
+from translator.passes.fold import as_node
+from translator.passes.policies import reactions
+
+INLINE_CONCURRENCY = 40  # https://docs.aws.amazon.com/step-functions/latest/dg/state-map-inline.html
+DEFAULT_CONCURRENCY = 10
+COMPUTED = frozenset({"transform", "aggregate"})  # with a `value` in their configuration
+
+
+def as_condition(node: Node) -> Node:
+    """The expression as a boolean: a Choice takes nothing else."""
+    if isinstance(node, Compare) or (isinstance(node, Unary) and node.op == "not"):
+        return node
+    if isinstance(node, Literal) and isinstance(node.value, bool):
+        return node
+    return Unary("not", Unary("not", node, node.at), node.at)
+
+
+def choice_step(
+    machine: Machine, block: Block, run: Run, following: str | None, arms: Arms | None,
+    entries: dict[frozenset[str], str],
+) -> tuple[str, Deferred]:
+    """A choice. With `arms`, its outcomes lead right into them (`entries`: first state of each)."""
+    step = run.step
+    writer = machine.writer(block, step, machine.own_input(block, step))
+    if step.mode == "all":
+        return _flags(machine, block, run, writer, following), writer.deferred
+
+    def outcome(name: str) -> dict[str, Any]:
+        """Where an outcome leads, and what it leaves behind."""
+        taken = next((names for names in entries if name in names), None)
+        assign = machine.assign_results(step, block, {"route": name or None, "output": about(name)})
+        for names, arm in arms.arms if arms is not None else ():
+            if names is not taken:
+                assign |= machine.variables.skipped(arm, block.frame)
+        rule: dict[str, Any] = {"Next": entries[taken] if taken is not None else machine.target(block, following)}
+        return rule | ({"Assign": assign} if assign else {})
+
+    def about(name: str) -> dict[str, Any]:
+        result: dict[str, Any] = {"branch": name or None}
+        if name in ("true", "false"):
+            result["condition_result"] = name == "true"
+        return {key: query(text_literal(item)) if isinstance(item, str) else item for key, item in result.items()}
+
+    choices = [
+        {"Condition": query(writer.source(as_condition(case.when))), **outcome(case.name)} for case in step.cases
+    ]
+    last = outcome(step.default)
+    state: State = {"Type": "Choice", "Choices": choices, "Default": last["Next"]}
+    if "Assign" in last:
+        state["Assign"] = last["Assign"]
+    return machine.add(block, step, "step", state), writer.deferred
+
+
+def _flags(machine: Machine, block: Block, run: Run, writer: Writer, following: str | None) -> str:
+    """A choice of which several outcomes may be taken: one flag for each."""
+    step = run.step
+    flags = {
+        f"c{number}": query(writer.source(as_condition(case.when))) for number, case in enumerate(step.cases)
+    }
+    assign = machine.assign_results(step, block, {"route": flags, "output": flags})
+    state: State = {"Type": "Pass"} | ({"Assign": assign} if assign else {})
+    machine.go(block, state, following)
+    return machine.add(block, step, "step", state)
+
+
+def computed_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:
+    """A value computed by the machine itself, or by the function when its failure must be caught or retried."""
+    step = run.step
+    writer = machine.writer(block, step, machine.own_input(block, step))
+    node = as_node(step.config["value"])
+    if reactions(step, machine.workflow) or (step.retry or machine.workflow.settings.retry) and not _native(node):
+        machine.findings.add(
+            rules.NATIVE_FAILURE, f"{step.id!r} runs in a function, so that its failure can be handled", step.at
+        )
+        writer.refuse_secrets(node)
+        state = invoke(machine, writer, run, evaluation(writer, [node]), {}, "transform")
+        return finish(machine, block, run, state, "$states.result.Payload.output.e0", following), writer.deferred
+    source = writer.source(node)
+    result = query(source)
+    assign = machine.assign_results(step, block, {"output": result})
+    state = {"Type": "Pass"} | ({"Assign": assign} if assign else {})
+    own = {Slot("output", step.id): f"({source})", Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
+    machine.go(block, state, following, own | machine.own_input(block, step))
+    return machine.add(block, step, "step", state), writer.deferred
+
+
+def _native(node: Node) -> bool:
+    try:
+        write(node, lambda slot: "$x")
+    except NotNative:
+        return False
+    return True
+
+
+def wait_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:
+    step = run.step
+    writer = machine.writer(block, step, machine.own_input(block, step))
+    state: State = {"Type": "Wait"}
+    if step.until is not None:
+        state["Timestamp"] = _instant(machine, writer, step)
+    else:
+        state["Seconds"] = _seconds(machine, writer, step)
+    assign = machine.assign_results(step, block, {})
+    if assign:
+        state["Assign"] = assign
+    own = {Slot("output", step.id): "null", Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
+    machine.go(block, state, following, own | machine.own_input(block, step))
+    return machine.add(block, step, "step", state), writer.deferred
+
+
+def _seconds(machine: Machine, writer: Writer, step: Step) -> Any:
+    value = step.seconds.value if isinstance(step.seconds, Literal) else step.seconds
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            machine.findings.add(rules.BAD_TIME, f"{value!r} is no number of seconds", step.at)
+            return 0
+    if isinstance(value, int | float):
+        if value != int(value):
+            machine.findings.add(rules.WHOLE_SECONDS, f"a wait of {value:g} s becomes {math.ceil(value)} s", step.at)
+        return max(0, math.ceil(value))
+    node = Call("max", (Literal(0), Call("ceil", (value,))), value.at)
+    return query(writer.source(node))
+
+
+def _instant(machine: Machine, writer: Writer, step: Step) -> Any:
+    if not isinstance(step.until, Literal):
+        return query(writer.source(step.until))
+    text = str(step.until.value)
+    try:
+        instant = datetime.fromisoformat(text)
+        if instant.tzinfo is None or "T" not in text.upper():
+            raise ValueError(text)
+    except ValueError:
+        machine.findings.add(
+            rules.BAD_TIME, f"{text!r} is no instant", step.until.at, hint="write it like 2026-01-31T09:00:00Z"
+        )
+        return "1970-01-01T00:00:00Z"
+    return instant.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def items(writer: Writer, step: Step) -> Any:
+    """The `Items` of a loop: its list, cut into batches if it has a batch size."""
+    if step.batch_size is None:
+        return writer.value(step.items)
+    source = writer.structure(step.items)
+    return query(f"($_i:={source};$count($_i)=0?[]:$partition($_i,{step.batch_size}))")
+
+
+def concurrency(machine: Machine, step: Step) -> int:
+    wanted = step.max_parallel or DEFAULT_CONCURRENCY
+    if step.max_parallel and step.max_parallel > INLINE_CONCURRENCY:
+        machine.findings.add(
+            rules.MAP_CONCURRENCY,
+            f"{step.id!r} asks for {step.max_parallel} at once; an inline loop runs {INLINE_CONCURRENCY}",
+            step.at,
+        )
+    return min(wanted, INLINE_CONCURRENCY, machine.workflow.settings.max_parallel or INLINE_CONCURRENCY)
+
+
+def last_output(body: Body) -> Node:
+    """What a body gives: the output of its last step; of several last steps, an object by output key or id."""
+    found: list[Node] = [Slot("output", step.id) for step in body.last]
+    if not found:
+        return Literal(None)
+    if len(found) == 1 or body.exclusive:
+        result = found[-1]
+        for node in reversed(found[:-1]):
+            result = Binary("??", node, result)
+        return result
+    keys = [Literal(step.output_key or step.id) for step in body.last]
+    return ObjectOf(tuple(zip(keys, found, strict=True)))
+
+
+def branch_output(run: Run, number: int) -> Finish:
+    node = last_output(run.bodies[number])
+
+    def extra(bind: Bind) -> dict[str, Any]:
+        return {"output": query(write(node, bind))}
+
+    return extra
+
+
+def iteration_result(run: Run) -> Finish:
+    node = last_output(run.bodies[0])
+
+    def result(bind: Bind) -> Any:
+        return None if isinstance(node, Literal) else query(write(node, bind))
+
+    return result
+
+
+def parallel_result(step: Step) -> str:
+    """The output of a parallel step: how each branch ended, in order, and all errors."""
+    if not step.wait_for_all:
+        return '{"results":[$map($states.result,function($_r){{"success":true,"output":$_r.output}})],"errors":[]}'
+    return (
+        '{"results":[$map($states.result,function($_r){$exists($_r.failed)?{"success":false,"error":$_r.failed}'
+        ':{"success":true,"output":$_r.output}})],"errors":[$states.result.failed]}'
+    )

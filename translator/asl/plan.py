@@ -1,0 +1,267 @@
+"""The plan of a state machine: regions with their conditions, and the frames that variables live in.
+
+A *frame* is one `States` map: the machine itself, a branch of a Parallel, the body of a Map. A variable belongs to a
+frame: inner frames read it, but cannot assign it, so results leave a frame through its output.
+https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from translator.graph.regions import Branches, Leaf, Region, Series, decompose, steps_of
+from translator.graph.scope import Graph, Live, Scope
+from translator.model.workflow import Step, Workflow
+from translator.passes.policies import reactions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """`loop` is the id of the loop whose body this frame is."""
+
+    number: int
+    parent: Frame | None = None
+    loop: str = ""
+
+    def chain(self) -> list[Frame]:
+        """This frame and all around it, innermost first."""
+        found: list[Frame] = [self]
+        while found[-1].parent is not None:
+            found.append(found[-1].parent)
+        return found
+
+    @property
+    def loops(self) -> list[str]:
+        """The loops around, outermost first."""
+        return [frame.loop for frame in reversed(self.chain()) if frame.loop]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One step; `bodies` are the plans inside of a parallel or loop, each in a frame of its own.
+
+    `wrap` is a frame around all bodies, for a parallel that collects its branches' errors and whose own failure is
+    retried or caught.
+    """
+
+    step: Step
+    frame: Frame
+    bodies: tuple[Body, ...] = ()
+    wrap: Frame | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Body:
+    """A plan in a frame of its own. With `inner` the plan is in that frame, so that `frame` can catch all its errors.
+
+    `last` are the steps that nothing follows; `exclusive` if at most one of them runs.
+    """
+
+    frame: Frame
+    plan: Plan | None
+    inner: Frame | None = None
+    last: tuple[Step, ...] = ()
+    exclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequence:
+    parts: tuple[Plan, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fork:
+    """Plans side by side, at most `limit` at once."""
+
+    bodies: tuple[Body, ...]
+    frame: Frame
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arms:
+    """The ways out of a choice: the first arm with a taken outcome runs, or none."""
+
+    choice: Step
+    arms: tuple[tuple[frozenset[str], Plan], ...]
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guarded:
+    """Runs when one of the outcomes (choice id, name) was taken."""
+
+    outcomes: tuple[tuple[Step, str], ...]
+    plan: Plan
+    frame: Frame
+
+
+Plan = Run | Sequence | Fork | Arms | Guarded
+
+
+@dataclass(slots=True)
+class Planner:
+    """Turns scopes into plans. Frames are numbered in the order in which they are met."""
+
+    graph: Graph
+    workflow: Workflow
+    count: int = 0
+    frame_of: dict[str, Frame] = field(default_factory=dict)  # step id -> the frame it runs in
+    loop_frame: dict[str, Frame] = field(default_factory=dict)  # loop id -> the frame of its body
+
+    def frame(self, parent: Frame | None, loop: str = "") -> Frame:
+        self.count += 1
+        return Frame(self.count - 1, parent, loop)
+
+    def scope(self, scope: Scope, frame: Frame, limit: int | None) -> Plan | None:
+        region = decompose(scope, limit)
+        return None if region is None else self.region(scope, region, None, frame)
+
+    def region(self, scope: Scope, region: Region, context: Live, frame: Frame) -> Plan:
+        if isinstance(region, Leaf):
+            live = _needed(scope, region, context)
+            if live is not None:
+                return self.guarded(scope, live, [region], frame)
+            return self.run(scope, region.step, frame)
+        if isinstance(region, Series):
+            return self.series(scope, list(region.parts), context, frame)
+        return self.branches(scope, region, context, frame)
+
+    def run(self, scope: Scope, index: int, frame: Frame) -> Run:
+        step = scope.steps[index]
+        self.frame_of[step.id] = frame
+        collects = step.type == "parallel" and step.wait_for_all
+        wrap = self.frame(frame) if collects and (step.retry or reactions(step, self.workflow)) else None
+        bodies = tuple(self.body(step, inner, wrap or frame) for inner in scope.inner.get(index, ()))
+        return Run(step, frame, bodies, wrap)
+
+    def body(self, step: Step, inner: Scope, around: Frame) -> Body:
+        """The body of a loop, or one branch of a parallel."""
+        loop = step.id if step.type == "foreach" else ""
+        frame = self.frame(around, loop)
+        if loop:
+            self.loop_frame[loop] = frame
+        caught = step.on_item_error == "continue" if loop else step.wait_for_all
+        within = self.frame(frame) if caught and _may_fail_natively(inner) else None
+        plan = self.scope(inner, within or frame, self.workflow.settings.max_parallel)
+        last, exclusive = last_steps(inner)
+        return Body(frame, plan, within, last, exclusive)
+
+    def series(self, scope: Scope, parts: list[Region], context: Live, frame: Frame) -> Plan:
+        """One part after the other; neighbours that hang on the same outcomes share one condition."""
+        plans: list[Plan] = []
+        position = 0
+        while position < len(parts):
+            live = _needed(scope, parts[position], context)
+            if live is None:
+                plans.append(self.region(scope, parts[position], context, frame))
+                position += 1
+                continue
+            end = position + 1
+            while end < len(parts) and _within(scope, parts[end], live):
+                end += 1
+            plans.append(self.guarded(scope, live, parts[position:end], frame))
+            position = end
+        return plans[0] if len(plans) == 1 else Sequence(tuple(plans))
+
+    def guarded(self, scope: Scope, live: frozenset[tuple[int, str]], parts: list[Region], frame: Frame) -> Plan:
+        inner = self.series(scope, parts, live, frame) if len(parts) > 1 else self.region(scope, parts[0], live, frame)
+        choices = {index for index, _ in live}
+        if len(choices) == 1:
+            choice = next(iter(choices))
+            return Arms(scope.steps[choice], ((frozenset(name for _, name in live), inner),), frame)
+        outcomes = tuple((scope.steps[index], name) for index, name in sorted(live))
+        return Guarded(outcomes, inner, frame)
+
+    def branches(self, scope: Scope, region: Branches, context: Live, frame: Frame) -> Plan:
+        """Parts that hang on different outcomes of one choice become the arms of one branch."""
+        groups: list[tuple[int | None, list[tuple[Live, Region]]]] = []
+        for part in region.parts:
+            live = _needed(scope, part, context)
+            choice = _single_choice(scope, live)
+            target = next((group for key, group in groups if choice is not None and key == choice), None)
+            if target is not None and all(not _share(live, other) for other, _ in target):
+                target.append((live, part))
+            else:
+                groups.append((choice, [(live, part)]))
+        if len(groups) == 1:
+            return self.group(scope, groups[0], context, frame)
+        bodies = []
+        for group in groups:
+            inner = self.frame(frame)
+            bodies.append(Body(inner, self.group(scope, group, context, inner)))
+        return Fork(tuple(bodies), frame, region.limit)
+
+    def group(
+        self, scope: Scope, group: tuple[int | None, list[tuple[Live, Region]]], context: Live, frame: Frame
+    ) -> Plan:
+        choice, members = group
+        if choice is None or len(members) == 1:
+            return self.region(scope, members[0][1], context, frame)
+        arms = []
+        for live, part in members:
+            names = frozenset(name for _, name in live or ())
+            arms.append((names, self.region(scope, part, live, frame)))
+        return Arms(scope.steps[choice], tuple(arms), frame)
+
+
+def last_steps(scope: Scope) -> tuple[tuple[Step, ...], bool]:
+    """The steps that give what a list of steps gives: those that nothing follows, choices aside."""
+    last = [index for index in scope if not scope.succs[index] and scope.steps[index].type != "choice"]
+    exclusive = all(
+        scope.disjoint(scope.live[one], scope.live[other]) for number, one in enumerate(last) for other in last[:number]
+    )
+    return tuple(scope.steps[index] for index in last), exclusive
+
+
+def _may_fail_natively(scope: Scope) -> bool:
+    """Whether a state that has no `Catch` (Choice, Pass, Wait) evaluates an expression in this list of steps."""
+    return any(
+        step.when is not None or step.type == "choice" or step.type in ("transform", "aggregate", "wait")
+        for step in scope.steps
+    )
+
+
+def _needed(scope: Scope, region: Region, context: Live) -> frozenset[tuple[int, str]] | None:
+    """The outcomes that all of `region` hangs on, unless `context` already implies them."""
+    steps = steps_of(region)
+    live = scope.live[steps[0]]
+    if live is None or scope.refines(context, live):
+        return None
+    return live if all(scope.refines(scope.live[step], live) for step in steps) else None
+
+
+def _within(scope: Scope, region: Region, live: Live) -> bool:
+    return all(scope.refines(scope.live[step], live) for step in steps_of(region))
+
+
+def _single_choice(scope: Scope, live: Live) -> int | None:
+    choices = {index for index, _ in live or ()}
+    if len(choices) != 1:
+        return None
+    choice = next(iter(choices))
+    return choice if scope.exclusive(choice) else None
+
+
+def _share(one: Live, other: Live) -> bool:
+    return bool(one and other and one & other)
+
+
+def runs(plan: Plan | None) -> list[Run]:
+    """Every step of a plan in the order of the states, those inside of parallels and loops too."""
+    found: list[Run] = []
+    stack: list[Plan | None] = [plan]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, Run):
+            found.append(here)
+            stack.extend(body.plan for body in reversed(here.bodies))
+        elif isinstance(here, Sequence):
+            stack.extend(reversed(here.parts))
+        elif isinstance(here, Fork):
+            stack.extend(body.plan for body in reversed(here.bodies))
+        elif isinstance(here, Arms):
+            stack.extend(arm for _, arm in reversed(here.arms))
+        elif isinstance(here, Guarded):
+            stack.append(here.plan)
+    return found

@@ -1,0 +1,170 @@
+"""Which values become variables, and in which frames. A value that nobody reads is not kept.
+
+A value is defined in the frame of its step. Every frame between that one and the frame of a reader hands it on: the inner
+frame's output holds it, and the state around (Parallel) assigns it again under a name of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from aslant.step_types import STEP_TYPES
+
+from translator.asl.names import VariableNames
+from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
+from translator.expressions.tree import Slot
+from translator.model.values import reads_of
+
+# The kinds of values that a step leaves behind.
+DEFINED = ("output", "status", "error", "route")
+
+
+def follows(part: Plan, following: Plan) -> bool:
+    """Whether `following` holds the arms of the choice that `part` is, so that both are one Choice state."""
+    return (
+        isinstance(part, Run)
+        and isinstance(following, Arms)
+        and part.step is following.choice
+        and part.step.mode == "first"
+    )
+
+
+@dataclass(slots=True)
+class Variables:
+    """The variables of a machine. `names` maps a value and a frame to the variable that holds it there."""
+
+    frame_of: dict[str, Frame]
+    loop_frame: dict[str, Frame]
+    new_name: VariableNames = field(default_factory=VariableNames)
+    names: dict[tuple[Slot, Frame], str] = field(default_factory=dict)
+    exports: dict[Frame, list[Slot]] = field(default_factory=dict)  # what a frame hands to the one around it
+    direct: dict[Frame, Run] = field(default_factory=dict)  # loop body -> its first step, which reads its input
+
+    def read(self, slot: Slot, reader: Frame) -> None:
+        """Make sure that `slot` can be read in frame `reader`."""
+        home = self.home(slot)
+        if home is None:
+            return
+        around = set(reader.chain())
+        inner: Frame | None = None
+        for frame in home.chain():
+            if (slot, frame) not in self.names:
+                self.names[slot, frame] = self.new_name.new(_base(slot))
+                if inner is not None:
+                    self.exports.setdefault(inner, []).append(slot)
+            if frame in around:
+                return
+            inner = frame
+
+    def home(self, slot: Slot) -> Frame | None:
+        """The frame in which a value comes to be; None for values that are no variables."""
+        if slot.kind in ("item", "index"):
+            return self.loop_frame.get(slot.name)
+        return self.frame_of.get(slot.name) if slot.kind in DEFINED else None
+
+    def find(self, slot: Slot, frame: Frame) -> str | None:
+        """The variable that holds `slot` for a reader in `frame`."""
+        for around in frame.chain():
+            if (slot, around) in self.names:
+                return self.names[slot, around]
+        return None
+
+    def own(self, step_id: str, frame: Frame) -> list[tuple[Slot, str]]:
+        """The variables of `frame` that hold something of the step."""
+        found = []
+        for kind in DEFINED:
+            slot = Slot(kind, step_id)
+            name = self.names.get((slot, frame))
+            if name is not None:
+                found.append((slot, name))
+        return found
+
+    def skipped(self, plan: Plan | None, frame: Frame) -> dict[str, object]:
+        """The assignments in `frame` for steps of `plan` that do not run."""
+        return {
+            name: unset(slot) for run in runs(plan) for slot, name in self.own(run.step.id, frame)
+        }
+
+
+def unset(slot: Slot) -> object:
+    """What a step that did not run leaves behind."""
+    return "skipped" if slot.kind == "status" else None
+
+
+def indexes_of(run: Run) -> set[Slot]:
+    """The indexes of the loops around a step that runs in a function, which tell its iterations apart."""
+    kind = STEP_TYPES.get(run.step.type)
+    if kind is None or (kind.native and run.step.type != "workflow"):
+        return set()
+    return {Slot("index", loop) for loop in run.frame.loops}
+
+
+def find_direct(plan: Plan | None, variables: Variables) -> None:
+    """Notes for each loop the first step of its body, if that is one state: it needs no variable for the item."""
+    for run in runs(plan):
+        for body in run.bodies:
+            first = body.plan
+            while isinstance(first, Sequence):
+                first = first.parts[0]
+            if body.frame.loop and body.inner is None and isinstance(first, Run) and not first.bodies:
+                variables.direct[body.frame] = first
+
+
+def collect_reads(plan: Plan | None, variables: Variables) -> None:
+    """Notes every value that the plan's expressions and conditions read."""
+    stack: list[Plan | None] = [plan]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, Run):
+            for slot in _sorted(reads_of(here.step) | indexes_of(here)):
+                if not (slot.kind in ("item", "index") and variables.direct.get(variables.loop_frame[slot.name]) is here):
+                    variables.read(slot, here.frame)
+            stack.extend(body.plan for body in here.bodies)
+        elif isinstance(here, Sequence):
+            for position, part in enumerate(here.parts):
+                if isinstance(part, Arms) and not (position and follows(here.parts[position - 1], part)):
+                    variables.read(Slot("route", part.choice.id), part.frame)
+            stack.extend(here.parts)
+        elif isinstance(here, Fork):
+            for body in here.bodies:
+                _read_first(body, variables)
+            stack.extend(body.plan for body in here.bodies)
+        elif isinstance(here, Arms):
+            for _, arm in here.arms:
+                _read_arm(arm, variables)
+            stack.extend(arm for _, arm in here.arms)
+        elif isinstance(here, Guarded):
+            for choice, _ in here.outcomes:
+                variables.read(Slot("route", choice.id), here.frame)
+            _read_arm(here.plan, variables)
+            stack.append(here.plan)
+
+
+def _read_first(body: Body, variables: Variables) -> None:
+    _read_arm(body.plan, variables)
+
+
+def _read_arm(plan: Plan | None, variables: Variables) -> None:
+    """A plan that is nothing but the arms of a choice elsewhere reads that choice's outcome."""
+    if isinstance(plan, Arms):
+        variables.read(Slot("route", plan.choice.id), plan.frame)
+
+
+def _sorted(slots: Iterable[Slot]) -> list[Slot]:
+    return sorted(slots, key=lambda slot: (slot.kind, slot.name))
+
+
+def _base(slot: Slot) -> str:
+    return slot.name if slot.kind == "output" else f"{slot.name}_{slot.kind}"
+
+
+def collect_results(plan: Plan | None, variables: Variables) -> None:
+    """Notes what the bodies of loops and parallels must keep, for those whose output somebody reads."""
+    for run in runs(plan):
+        slot = Slot("output", run.step.id)
+        if not any((slot, frame) in variables.names for frame in run.frame.chain()):
+            continue
+        for body in run.bodies:
+            for step in body.last:
+                variables.read(Slot("output", step.id), body.frame)

@@ -1,0 +1,68 @@
+"""Walking over `Value` structures: JSON in which every text is an expression tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, get_args
+
+from translator.expressions.tree import Literal, Node, Slot
+from translator.expressions.references import slots
+from translator.model.workflow import Step, Value
+
+_NODES: tuple[type, ...] = get_args(Node)
+
+
+def is_node(value: Any) -> bool:
+    return isinstance(value, _NODES)
+
+
+def map_nodes(value: Value, change: Callable[[Node], Node]) -> Value:
+    """The same structure with every expression changed."""
+    if isinstance(value, dict):
+        return {key: map_nodes(item, change) for key, item in value.items()}
+    if isinstance(value, list):
+        return [map_nodes(item, change) for item in value]
+    return change(value) if is_node(value) else value
+
+
+def nodes_of(value: Value) -> Iterator[Node]:
+    """Every expression of a structure, literals too."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from nodes_of(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from nodes_of(item)
+    elif is_node(value):
+        yield value
+
+
+def expressions_of(step: Step) -> Iterator[Node]:
+    """Every expression that is evaluated when the step itself runs; not those of steps inside of it."""
+    if step.when is not None:
+        yield step.when
+    for case in step.cases:
+        yield case.when
+    for value in (step.config, step.items, step.seconds, step.until, step.input):
+        yield from nodes_of(value)
+
+
+def reads_of(step: Step) -> set[Slot]:
+    found: set[Slot] = set()
+    for node in expressions_of(step):
+        if not isinstance(node, Literal):
+            found |= slots(node)
+    return found
+
+
+def constant(value: Value) -> tuple[bool, Any]:
+    """Whether a structure holds no expression, and if so its plain JSON."""
+    if isinstance(value, dict):
+        pairs = {key: constant(item) for key, item in value.items()}
+        return all(known for known, _ in pairs.values()), {key: item for key, (_, item) in pairs.items()}
+    if isinstance(value, list):
+        found = [constant(item) for item in value]
+        return all(known for known, _ in found), [item for _, item in found]
+    if isinstance(value, Literal):
+        return True, value.value
+    return not is_node(value), value

@@ -1,0 +1,143 @@
+"""Checks each step against its type: known type, what the type needs, the literal parts of its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aslant.configs.check import UNKNOWN, check_config
+from aslant.step_types import STEP_TYPES
+
+from translator.diagnostics import Findings
+from translator.expressions.tree import Literal
+from translator.expressions.types import certain_mismatch
+from translator.findings import asl as asl_rules
+from translator.findings import graph as rules
+from translator.graph.scope import closest
+from translator.model.inputs import type_of_inputs
+from translator.model.values import expressions_of, is_node
+from translator.model.workflow import Step, Value, Workflow
+from translator.source import position_of
+
+
+def check_steps(workflow: Workflow, findings: Findings) -> None:
+    """Findings about single steps, in the workflow as it was written."""
+    steps = list(workflow.all_steps())
+    if not workflow.steps:
+        findings.add(rules.EMPTY, "the workflow has no steps", workflow.at)
+    for step in steps:
+        if step.type not in STEP_TYPES:
+            near = closest(step.type, list(STEP_TYPES))
+            findings.add(
+                rules.UNKNOWN_TYPE,
+                f"the step {step.id!r} has the unknown type {step.type!r}",
+                _at(step, "type"),
+                hint=f"did you mean {near!r}?" if near else "types are " + ", ".join(STEP_TYPES),
+            )
+            continue
+        check = _CHECKS.get(step.type)
+        if check is not None:
+            check(step, findings)
+        elif not STEP_TYPES[step.type].native:
+            for path, message in check_config(step.type, _plain(step.config)):
+                findings.add(
+                    rules.CONFIG, f"{step.id!r}: {message}", position_of(step.source, ("config", *path))
+                )
+        _report_unused(step, workflow, findings)
+
+
+def check_types(step: Step, workflow: Workflow, findings: Findings) -> None:
+    """Findings for operations of a resolved step that are certain to fail."""
+    type_of = type_of_inputs(workflow)
+    for node in expressions_of(step):
+        if not isinstance(node, Literal):
+            for at, message in certain_mismatch(node, type_of):
+                findings.add(rules.TYPE_MISMATCH, message, at)
+
+
+def _at(step: Step, *path: str | int) -> Any:
+    return position_of(step.source, path)
+
+
+def _plain(value: Value) -> Any:
+    """The configuration as far as it is known; anything computed is `UNKNOWN`."""
+    if isinstance(value, Literal):
+        return value.value
+    if is_node(value):
+        return UNKNOWN
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _choice(step: Step, findings: Findings) -> None:
+    if not step.cases:
+        findings.add(rules.MISSING, f"the choice {step.id!r} has no cases", step.at, hint="add `cases`")
+    names = [*(case.name for case in step.cases), *([step.default] if step.default else [])]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        findings.add(rules.DUPLICATE_OUTCOME, f"the choice {step.id!r} names the outcome {name!r} twice", step.at)
+
+
+def _parallel(step: Step, findings: Findings) -> None:
+    if not step.branches:
+        findings.add(rules.MISSING, f"the parallel {step.id!r} has no branches", step.at, hint="add `branches`")
+    for branch in step.branches:
+        if not branch:
+            findings.add(rules.EMPTY_BRANCH, f"a branch of {step.id!r} has no steps", step.at)
+
+
+def _foreach(step: Step, findings: Findings) -> None:
+    if step.items is None:
+        findings.add(rules.MISSING, f"the loop {step.id!r} has no items", step.at, hint="add `items`, a list")
+    elif isinstance(step.items, Literal) and not isinstance(step.items.value, list):
+        findings.add(
+            rules.MISSING, f"the items of {step.id!r} are a text, not a list", _at(step, "items"),
+            hint="write a list, or an expression in {{ }}",
+        )
+    if not step.steps:
+        findings.add(rules.MISSING, f"the loop {step.id!r} has no steps", step.at, hint="add `steps`")
+
+
+def _wait(step: Step, findings: Findings) -> None:
+    if (step.seconds is None) == (step.until is None):
+        findings.add(
+            rules.MISSING, f"the wait {step.id!r} needs either `seconds` or `until`", step.at,
+        )
+
+
+def _workflow(step: Step, findings: Findings) -> None:
+    if not step.workflow:
+        findings.add(rules.MISSING, f"the step {step.id!r} does not name a workflow", step.at, hint="add `workflow`")
+
+
+_CHECKS: Mapping[str, Callable[[Step, Findings], None]] = {
+    "choice": _choice, "parallel": _parallel, "foreach": _foreach, "wait": _wait, "workflow": _workflow,
+}
+
+
+def _report_unused(step: Step, workflow: Workflow, findings: Findings) -> None:
+    """Settings that are kept with the definition, and that nothing acts on yet."""
+    if step.compensation is not None:
+        findings.add(asl_rules.NOT_CARRIED_OUT, f"the compensation of {step.id!r} is not carried out yet", step.at)
+    if step.cache is not None:
+        findings.add(asl_rules.NOT_CARRIED_OUT, f"results of {step.id!r} are not cached yet", step.at)
+    if step.timeout is not None and step.type in ("parallel", "foreach"):
+        findings.add(
+            asl_rules.COMPOSITE_TIMEOUT, f"the time limit of {step.id!r} as a whole has no effect", step.at
+        )
+
+
+def report_settings(workflow: Workflow, findings: Findings) -> None:
+    """Findings for settings of the workflow that nothing acts on yet."""
+    kept = []
+    if workflow.settings.checkpoint is not None and workflow.settings.checkpoint.get("policy") != "none":
+        kept.append("checkpoints")
+    if workflow.settings.sla is not None:
+        kept.append("the SLA watch")
+    kept += [key.replace("_", " ") for key in workflow.settings.other]
+    if workflow.rollback:
+        kept.append("rollback steps")
+    if any(trigger.get("type") != "manual" for trigger in workflow.triggers):
+        kept.append("triggers")
+    for name in kept:
+        findings.add(asl_rules.NOT_CARRIED_OUT, f"{name}: kept with the definition, without effect so far", workflow.at)

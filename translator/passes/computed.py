@@ -1,0 +1,115 @@
+"""Transforms and aggregates that the state machine can compute itself: their configuration becomes one `value`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from translator.diagnostics import Findings
+from translator.expressions.parser import parse
+from translator.expressions.rewrite import rewrite
+from translator.expressions.tree import (
+    Call,
+    Compare,
+    Comprehension,
+    Conditional,
+    ListOf,
+    Literal,
+    Name,
+    Node,
+    walk,
+)
+from translator.model.workflow import Step, Workflow
+from translator.passes.fold import as_node
+from translator.source import position_of
+
+_AGGREGATES = {"sum": "sum", "max": "max", "min": "min", "average": "avg"}
+_TRANSFORM_KEYS = frozenset({"operation", "expression", "data", "input_format", "output_format", "language"})
+
+
+def prepare_computed(workflow: Workflow, findings: Findings) -> Workflow:
+    """The workflow with the expressions of its transforms parsed, and moved into `config.value` where that says it all."""
+    ids = frozenset(step.id for step in workflow.all_steps()) | frozenset(
+        step.output_key for step in workflow.all_steps() if step.output_key
+    )
+    return replace(
+        workflow,
+        steps=_steps(workflow.steps, ids, findings),
+        finally_=_steps(workflow.finally_, ids, findings),
+    )
+
+
+def _steps(steps: tuple[Step, ...], ids: Collection[str], findings: Findings) -> tuple[Step, ...]:
+    return tuple(_step(step, ids, findings) for step in steps)
+
+
+def _step(step: Step, ids: Collection[str], findings: Findings) -> Step:
+    if step.type == "parallel":
+        return replace(step, branches=tuple(_steps(branch, ids, findings) for branch in step.branches))
+    if step.type == "foreach":
+        return replace(step, steps=_steps(step.steps, ids, findings))
+    value = None
+    if step.type == "transform":
+        value = _transform(step, ids, findings)
+    elif step.type == "aggregate":
+        value = _aggregate(step)
+    return step if value is None else replace(step, config={"value": value})
+
+
+def _transform(step: Step, ids: Collection[str], findings: Findings) -> Node | None:
+    config = step.config
+    if not set(config) <= _TRANSFORM_KEYS:
+        return None
+    formats = {_text(config.get(key)) for key in ("input_format", "output_format")}
+    operation = (_text(config.get("operation")) or "transform").lower()
+    if not formats <= {"", "json"} or operation == "reduce":
+        return None
+    written = config.get("expression")
+    data = as_node(config["data"]) if "data" in config else None
+    if written is None:
+        return data
+    if isinstance(written, Literal):
+        if not isinstance(written.value, str):
+            return written
+        at = position_of(step.source, ("config", "expression"))
+        node = parse(written.value, at, findings, ids)
+        if node is None:
+            return Literal(None, at)
+    else:
+        node = written
+    if operation in ("map", "filter"):
+        if data is None or any(part == Name("index") for part in walk(node)):
+            return None
+        element: Node = node if operation == "map" else Name("item", node.at)
+        condition = None if operation == "map" else _with_data(node, data)
+        return Comprehension(_with_data(element, data), "item", data, condition, node.at)
+    return node if data is None else _with_data(node, data)
+
+
+def _with_data(node: Node, data: Node) -> Node:
+    return rewrite(node, lambda part: data if part == Name("data") else None)
+
+
+def _aggregate(step: Step) -> Node | None:
+    """Figures over a list that is written out; null results of steps that did not run are left out."""
+    config = step.config
+    function = _AGGREGATES.get(_text(config.get("aggregation")))
+    results = config.get("results")
+    if function is None or not isinstance(results, list) or not set(config) <= {"aggregation", "results", "format"}:
+        return None
+    if _text(config.get("format")) not in ("", "json"):
+        return None
+    at = step.at
+    numbers = Comprehension(
+        Name("x", at), "x", Call("flatten", (as_node(results),), at), Compare(Name("x", at), (("!=", Literal(None)),)), at
+    )
+    if function == "sum":
+        return Call("sum", (numbers,), at)
+    empty = Compare(numbers, (("==", ListOf(())),), at)
+    return Conditional(empty, Literal(None, at), Call(function, (numbers,), at), at)
+
+
+def _text(value: Any) -> str:
+    plain = value.value if isinstance(value, Literal) else value
+    return plain if isinstance(plain, str) else ""

@@ -1,0 +1,138 @@
+"""Puts in what is known before anything runs: variables, the workflow's own data, statuses that are certain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from translator.expressions.rewrite import rewrite
+from translator.expressions.tree import Attribute, Compare, Conditional, ListOf, Literal, Node, ObjectOf, Slot
+from translator.graph.scope import Graph, Scope
+from translator.model.values import is_node, map_nodes
+from translator.model.workflow import Step, Value, Workflow
+from translator.passes.policies import continues
+
+# What `execution.<name>` reads, by what a state machine knows of its execution.
+EXECUTION = {"id": "id", "name": "id", "arn": "arn", "started_at": "started_at", "start_time": "started_at"}
+
+
+def fold(workflow: Workflow, graph: Graph) -> Workflow:
+    """The workflow, and the steps in `graph`, with everything known put in."""
+    folder = _Folder(workflow, graph)
+    for scope in graph.scopes():
+        for index in scope:
+            step = scope.steps[index]
+            scope.steps[index] = folder.step(step, late=_is_late(scope, graph))
+    return replace(
+        workflow,
+        outputs=None if workflow.outputs is None else map_nodes(workflow.outputs, folder.plain),
+        notifications=tuple(
+            replace(note, config=map_nodes(note.config, folder.late)) for note in workflow.notifications
+        ),
+    )
+
+
+def _is_late(scope: Scope, graph: Graph) -> bool:
+    """Whether the scope is `finally` or inside of it, where the body may have failed."""
+    while scope.owner is not None:
+        scope = scope.owner[0]
+    return scope is graph.finally_
+
+
+class _Folder:
+    def __init__(self, workflow: Workflow, graph: Graph) -> None:
+        self.workflow = workflow
+        self.graph = graph
+        self.values: dict[str, Node] = {}
+        for name, value in workflow.variables.items():
+            self.values[name] = rewrite(as_node(value), self.give)
+        self.about = {
+            "id": workflow.id, "name": workflow.name, "version": workflow.version, "description": workflow.description,
+        }
+
+    def step(self, step: Step, *, late: bool) -> Step:
+        change = self.late if late else self.plain
+        return replace(
+            step,
+            when=None if step.when is None else change(step.when),
+            cases=tuple(replace(case, when=change(case.when)) for case in step.cases),
+            config=map_nodes(step.config, change),
+            items=map_nodes(step.items, change),
+            seconds=map_nodes(step.seconds, change),
+            until=map_nodes(step.until, change),
+            input=map_nodes(step.input, change),
+        )
+
+    def plain(self, node: Node) -> Node:
+        return node if isinstance(node, Literal) else rewrite(node, self.give)
+
+    def late(self, node: Node) -> Node:
+        return node if isinstance(node, Literal) else rewrite(node, self.give_late)
+
+    def give(self, node: Node) -> Node | None:
+        match node:
+            case Attribute(of=Slot(kind="workflow"), name=name, at=at):
+                return Literal(self.about.get(name), at)
+            case Attribute(of=Slot(kind="execution"), name=name, at=at):
+                return Slot("meta", EXECUTION[name], at) if name in EXECUTION else Literal(None, at)
+            case Attribute(of=of, name=name, at=at) if _starts_with_variable(of):
+                owner = rewrite(of, self.give)
+                if isinstance(owner, ObjectOf):
+                    return next((value for key, value in owner.items if key == Literal(name)), Literal(None, at))
+                return Attribute(owner, name, at)
+            case Slot(kind="workflow", at=at):
+                return ObjectOf(tuple((Literal(key), Literal(value)) for key, value in self.about.items()), at)
+            case Slot(kind="execution", at=at):
+                return ObjectOf(tuple((Literal(key), Slot("meta", EXECUTION[key])) for key in ("id", "started_at")), at)
+            case Slot(kind="var", name=name, at=at):
+                return self.values.get(name, Literal(None, at))
+            case Slot(kind="status", name=name, at=at) if self.certain(name):
+                return Literal("completed", at)
+            case Slot(kind="error", name=name, at=at) if not self.may_continue(name):
+                return Literal(None, at)
+        return None
+
+    def give_late(self, node: Node) -> Node | None:
+        match node:
+            case Attribute(of=Slot(kind="execution"), name="error", at=at):
+                return Slot("failure", "", at)
+            case Attribute(of=Slot(kind="execution"), name="status", at=at):
+                failed = Compare(Slot("failure", "", at), (("!=", Literal(None, at)),), at)
+                return Conditional(failed, Literal("failed", at), Literal("completed", at), at)
+            case Slot(kind="status" | "error", name=name) if self.in_body(name):
+                return node
+        return self.give(node)
+
+    def in_body(self, step_id: str) -> bool:
+        scope, _ = self.graph.where[step_id]
+        return not _is_late(scope, self.graph)
+
+    def may_continue(self, step_id: str) -> bool:
+        scope, index = self.graph.where[step_id]
+        step = scope.steps[index]
+        return continues(step, self.workflow) or step.on_item_error == "continue"
+
+    def certain(self, step_id: str) -> bool:
+        """Whether the step has completed whenever something after it runs."""
+        here: tuple[Scope, int] | None = self.graph.where[step_id]
+        while here is not None:
+            scope, index = here
+            step = scope.steps[index]
+            if scope.live[index] is not None or step.when is not None or continues(step, self.workflow):
+                return False
+            here = scope.owner
+        return True
+
+
+def _starts_with_variable(node: Node) -> bool:
+    while isinstance(node, Attribute):
+        node = node.of
+    return isinstance(node, Slot) and node.kind == "var"
+
+
+def as_node(value: Value) -> Node:
+    """A structure as one expression."""
+    if isinstance(value, dict):
+        return ObjectOf(tuple((Literal(key), as_node(item)) for key, item in value.items()))
+    if isinstance(value, list):
+        return ListOf(tuple(as_node(item) for item in value))
+    return value if is_node(value) else Literal(value)  # type: ignore[no-any-return]

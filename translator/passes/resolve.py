@@ -1,0 +1,260 @@
+"""Gives every name in every expression its meaning, and checks that what is read can have run before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from translator.diagnostics import Findings, Position
+from translator.expressions.references import slots
+from translator.expressions.resolve import Names, resolve
+from translator.expressions.tree import Binary, Literal, Node, Slot
+from translator.findings import graph as rules
+from translator.graph.scope import Graph, Scope
+from translator.model.values import map_nodes
+from translator.model.workflow import Step, Value, Workflow
+
+STEP_KINDS = frozenset({"output", "status", "error"})
+
+
+def resolve_names(workflow: Workflow, graph: Graph, findings: Findings) -> Workflow:
+    """The workflow with resolved expressions; the steps in `graph` are replaced by resolved ones."""
+    resolver = _Resolver(workflow, graph, findings)
+    for scope in graph.scopes():
+        resolver.check_writers(scope)
+        for index in scope:
+            scope.steps[index] = resolver.step(scope, index)
+    end = Place(graph.body, None)
+    return replace(
+        workflow,
+        variables=resolver.variables(),
+        outputs=None if workflow.outputs is None else resolver.value(workflow.outputs, end),
+        notifications=tuple(
+            replace(note, config=resolver.value(note.config, end)) for note in workflow.notifications
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an expression is evaluated: before a step of a scope, or at the scope's end (`index` is None)."""
+
+    scope: Scope
+    index: int | None
+
+    def enclosing(self) -> Iterator[tuple[Scope, int | None]]:
+        """This place and the places of the steps around it, innermost first."""
+        scope, index = self.scope, self.index
+        yield scope, index
+        while scope.owner is not None:
+            scope, index = scope.owner
+            yield scope, index
+
+
+class _State(Mapping[str, Node]):
+    """Output keys as they read at one place: the last step before it that wrote the key."""
+
+    def __init__(self, resolver: _Resolver, place: Place) -> None:
+        self.resolver = resolver
+        self.place = place
+
+    def __getitem__(self, key: str) -> Node:
+        found = self.resolver.written(key, self.place)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.resolver.writers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.resolver.writers)
+
+    def __len__(self) -> int:
+        return len(self.resolver.writers)
+
+
+class _Resolver:
+    def __init__(self, workflow: Workflow, graph: Graph, findings: Findings) -> None:
+        self.workflow = workflow
+        self.graph = graph
+        self.findings = findings
+        self.writers: dict[str, list[tuple[Scope, int]]] = {}
+        for scope in graph.scopes():
+            for index in scope:
+                if key := scope.steps[index].output_key:
+                    self.writers.setdefault(key, []).append((scope, index))
+
+    def variables(self) -> dict[str, Value]:
+        names = Names(
+            inputs=self.workflow.inputs,
+            variables=frozenset(self.workflow.variables),
+            steps=frozenset(),
+            state={},
+            loops={},
+            bare={},
+        )
+        return {
+            key: map_nodes(value, lambda node: self.one(node, names))
+            for key, value in self.workflow.variables.items()
+        }
+
+    def names(self, place: Place) -> Names:
+        loops: dict[str, Slot] = {}
+        for scope, _ in reversed([*place.enclosing()]):
+            if scope.owner is not None:
+                owner = scope.owner[0].steps[scope.owner[1]]
+                if owner.type == "foreach":
+                    loops |= {
+                        "item": Slot("item", owner.id),
+                        "index": Slot("index", owner.id),
+                        owner.item_name: Slot("item", owner.id),
+                        owner.index_name: Slot("index", owner.id),
+                    }
+        return Names(
+            inputs=self.workflow.inputs,
+            variables=frozenset(self.workflow.variables),
+            steps=self.graph.where.keys(),
+            state=_State(self, place),
+            loops=loops,
+            bare={},
+        )
+
+    def step(self, scope: Scope, index: int) -> Step:
+        step = scope.steps[index]
+        place = Place(scope, index)
+        names = self.names(place)
+
+        def change(node: Node) -> Node:
+            return self.checked(node, names, place)
+
+        return replace(
+            step,
+            when=None if step.when is None else change(step.when),
+            cases=tuple(replace(case, when=change(case.when)) for case in step.cases),
+            config=map_nodes(step.config, change),
+            items=map_nodes(step.items, change),
+            seconds=map_nodes(step.seconds, change),
+            until=map_nodes(step.until, change),
+            input=map_nodes(step.input, change),
+        )
+
+    def value(self, value: Value, place: Place) -> Value:
+        names = self.names(place)
+        return map_nodes(value, lambda node: self.checked(node, names, place))
+
+    def checked(self, node: Node, names: Names, place: Place) -> Node:
+        if isinstance(node, Literal):
+            return node
+        found = self.one(node, names)
+        for slot in sorted(slots(found), key=lambda slot: (slot.kind, slot.name)):
+            if slot.kind in STEP_KINDS:
+                self.check_read(slot.name, slot.at, place)
+        return found
+
+    def one(self, node: Node, names: Names) -> Node:
+        return node if isinstance(node, Literal) else resolve(node, names, self.findings)
+
+    def check_read(self, target: str, at: Position, place: Place) -> None:
+        """A step may be read once it is settled, from its own scope or from scopes inside and around it."""
+        where = self.graph.where.get(target)
+        if where is None:
+            return
+        scope, index = where
+        above: dict[int, int | None] = {id(around): at_index for around, at_index in place.enclosing()}
+        while id(scope) not in above:
+            if scope.owner is None:
+                if scope is self.graph.body:  # read from `finally`
+                    return
+                break
+            owner_scope, owner_index = scope.owner
+            owner = owner_scope.steps[owner_index]
+            if owner.type == "foreach":
+                self.findings.add(
+                    rules.INSIDE_LOOP,
+                    f"{target!r} is inside of the loop {owner.id!r} and cannot be read from outside",
+                    at,
+                    hint=f"read steps.{owner.id}.output, the list of the loop's results",
+                )
+                return
+            scope, index = owner_scope, owner_index
+        else:
+            reader = above[id(scope)]
+            if reader is None or scope.precedes(index, reader):
+                return
+        self.findings.add(
+            rules.NOT_RUN_BEFORE,
+            f"{target!r} cannot have run before this is evaluated",
+            at,
+            hint=f"let the step depend on {target!r}",
+        )
+
+    def settled(self, scope: Scope, index: int, place: Place) -> tuple[Scope, int] | None:
+        """The step of a scope around `place` that holds the given step, when it is settled before; else None."""
+        above = {id(around): at_index for around, at_index in place.enclosing()}
+        while id(scope) not in above:
+            if scope.owner is None:
+                return (scope, index) if scope is self.graph.body else None
+            if scope.owner[0].steps[scope.owner[1]].type == "foreach":
+                return None
+            scope, index = scope.owner
+        reader = above[id(scope)]
+        return (scope, index) if reader is None or scope.precedes(index, reader) else None
+
+    def written(self, key: str, place: Place) -> Node | None:
+        """What `state.<key>` reads: the output of the last writer before, or of an earlier one if that was skipped."""
+        found = []
+        for scope, index in self.writers.get(key, ()):
+            holder = self.settled(scope, index, place)
+            if holder is not None:
+                found.append((holder, scope, index))
+        if not found:
+            return None
+        found.sort(key=lambda item: item[0][0].rank[item[0][1]], reverse=True)
+        parts: list[Node] = []
+        for _, scope, index in found:
+            step = scope.steps[index]
+            parts.append(Slot("output", step.id))
+            if scope.live[index] is None and step.when is None:
+                break
+        result = parts[-1]
+        for part in reversed(parts[:-1]):
+            result = Binary("??", part, result)
+        return result
+
+    def check_writers(self, scope: Scope) -> None:
+        """Two steps that may run side by side must not write the same output key."""
+        for key, places in self.writers.items():
+            here = [
+                (index, writer)
+                for writer in places
+                if (index := _index_in(scope, writer)) is not None
+            ]
+            for position, (second, second_place) in enumerate(here):
+                for first, first_place in here[:position]:
+                    if first == second or scope.precedes(first, second) or scope.precedes(second, first):
+                        continue
+                    if scope.disjoint(scope.live[first], scope.live[second]):
+                        continue
+                    one, two = _step(first_place), _step(second_place)
+                    self.findings.add(
+                        rules.WRITTEN_TWICE,
+                        f"{one.id!r} and {two.id!r} both write {key!r} and may run side by side",
+                        two.at,
+                        hint="give them different keys, or an order",
+                        related=((f"{one.id!r}", one.at),),
+                    )
+
+
+def _index_in(scope: Scope, place: tuple[Scope, int]) -> int | None:
+    """The step of `scope` that is, or holds, the step at `place`."""
+    here, index = place
+    while here is not scope:
+        if here.owner is None:
+            return None
+        here, index = here.owner
+    return index
+
+
+def _step(place: tuple[Scope, int]) -> Step:
+    return place[0].steps[place[1]]

@@ -1,0 +1,221 @@
+"""The stages of a compilation, in order. The one module that knows them all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from translator.asl.block import Origin
+from translator.asl.check import check_machine
+from translator.asl.estimate import Estimate, estimate
+from translator.asl.machine import emit_machine
+from translator.diagnostics import Diagnostic, Findings, TranslatorError
+from translator.dialects.registry import DIALECTS, detect
+from translator.dialects.validate import check
+from translator.findings import asl as asl_rules
+from translator.findings import graph as rules
+from translator.graph.scope import Graph, build_graph
+from translator.model.build import build
+from translator.model.workflow import Workflow
+from translator.passes.check_steps import check_steps, check_types, report_settings
+from translator.passes.children import check_children
+from translator.passes.computed import prepare_computed
+from translator.passes.fold import fold
+from translator.passes.policies import report_policies
+from translator.passes.resolve import resolve_names
+from translator.source import Map, load
+
+
+class Source(NamedTuple):
+    """A definition's text and the name of its file, for positions."""
+
+    text: str | bytes
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """A compiled workflow.
+
+    `definition` is ASL in which the names of functions and of other state machines are placeholders: `${function_http}` in
+    `FunctionName`, `${workflow_child}` in `StateMachineArn`, and nowhere else. `functions` and `workflows` tell what each
+    placeholder stands for; `source_map` tells which step a state belongs to.
+    """
+
+    workflow: Workflow
+    dialect: str
+    definition: Mapping[str, Any]
+    functions: Mapping[str, str]
+    workflows: Mapping[str, str]
+    diagnostics: tuple[Diagnostic, ...]
+    source_map: Mapping[str, Origin]
+    estimate: Estimate
+
+    def bind(self, targets: Mapping[str, str]) -> str:
+        """The definition as JSON text, with placeholder names replaced by ARNs or names. Raises KeyError for a lacking one."""
+        return json.dumps(_bound(self.definition, targets), ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(slots=True)
+class _Read:
+    """A definition on its way: what each stage has made of it."""
+
+    source: Source
+    findings: Findings
+    dialect: str = ""
+    workflow: Workflow | None = None
+    graph: Graph | None = None
+
+
+def compile_sources(
+    sources: Sequence[Source], *, dialect: str | None = None, strict: bool = False
+) -> list[Compilation]:
+    """Compile definitions together: steps of `type: workflow` find the others by id.
+
+    Raises TranslatorError with every finding when there is an error, or with `strict` a warning.
+    """
+    reads, everything = _read(sources, dialect)
+    failing = {"error"} | ({"warning", "unsupported"} if strict else set())
+    if any(found.severity in failing for found in everything):
+        raise TranslatorError(everything)
+    workflows = {read.workflow.id: read.workflow for read in reads if read.workflow is not None}
+    return [_emit(read, workflows, strict) for read in reads]
+
+
+def compile_source(text: str | bytes, *, file: str = "", dialect: str | None = None) -> Compilation:
+    """Compile one definition."""
+    return compile_sources([Source(text, file)], dialect=dialect)[0]
+
+
+def check_sources(sources: Sequence[Source], *, dialect: str | None = None) -> tuple[Diagnostic, ...]:
+    """All findings about the definitions, without raising for errors."""
+    try:
+        compiled = compile_sources(sources, dialect=dialect)
+    except TranslatorError as error:
+        return error.diagnostics
+    findings = Findings()
+    for one in compiled:
+        findings.extend(one.diagnostics)
+    return findings.sorted()
+
+
+def canonical_data(source: Source, findings: Findings, *, dialect: str | None = None) -> tuple[str, Map] | None:
+    """The definition in the canonical spelling, with its dialect's name; None when it has errors."""
+    document = load(source.text, findings, source.file)
+    if document is None:
+        return None
+    if dialect is not None:
+        document.put("dialect", dialect)
+    found = detect(document, findings)
+    if found is None:
+        return None
+    check(found.schema, document, findings)
+    if findings.has_errors:
+        return None
+    data = found.lower(document, findings)
+    if not findings.has_errors:
+        check(DIALECTS["canonical"].schema, data, findings)
+    return None if findings.has_errors else (found.name, data)
+
+
+def _read(sources: Sequence[Source], dialect: str | None) -> tuple[list[_Read], tuple[Diagnostic, ...]]:
+    reads = []
+    for source in sources:
+        read = _Read(source, Findings())
+        canonical = canonical_data(source, read.findings, dialect=dialect)
+        if canonical is not None:
+            read.dialect, data = canonical
+            read.workflow = build(data, read.findings)
+        reads.append(read)
+    _check_ids(reads)
+    workflows = {read.workflow.id: read.workflow for read in reads if read.workflow is not None}
+    for read in reads:
+        if read.workflow is not None:
+            _analyse(read, read.workflow, workflows)
+    everything = Findings()
+    for read in reads:
+        everything.extend(read.findings.sorted())
+    return reads, everything.sorted()
+
+
+def _check_ids(reads: Sequence[_Read]) -> None:
+    seen: dict[str, Workflow] = {}
+    for read in reads:
+        if read.workflow is None:
+            continue
+        first = seen.setdefault(read.workflow.id, read.workflow)
+        if first is not read.workflow:
+            read.findings.add(
+                rules.DUPLICATE_WORKFLOW,
+                f"two of the definitions have the id {read.workflow.id!r}",
+                read.workflow.at,
+                related=(("the other one", first.at),),
+            )
+
+
+def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow]) -> None:
+    """Everything between the model and the machine. Later stages run only on what earlier ones left whole."""
+    findings = read.findings
+    check_steps(workflow, findings)
+    report_policies(workflow, findings)
+    report_settings(workflow, findings)
+    check_children(workflow, workflows, findings)
+    workflow = prepare_computed(workflow, findings)
+    graph = build_graph(workflow, findings)
+    if graph is None:
+        return
+    workflow = resolve_names(workflow, graph, findings)
+    for scope in graph.scopes():
+        for step in scope.steps:
+            check_types(step, workflow, findings)
+    if not findings.has_errors:
+        read.workflow, read.graph = fold(workflow, graph), graph
+
+
+def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compilation:
+    assert read.workflow is not None and read.graph is not None
+    findings = read.findings
+    _check_execution_type(read.workflow, findings)
+    emitted = emit_machine(read.workflow, read.graph, workflows, findings)
+    check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings)
+    if findings.has_errors:
+        raise TranslatorError(findings.sorted())
+    figures = estimate(emitted.definition)
+    if figures.cost.events[1] > 12_500:
+        findings.add(
+            asl_rules.HISTORY_NEAR,
+            f"about {figures.cost.events[1]:,} of 25,000 events when every loop has {figures.items} items",
+            read.workflow.at,
+        )
+    return Compilation(
+        read.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, findings.sorted(),
+        emitted.origins, figures,
+    )
+
+
+def _check_execution_type(workflow: Workflow, findings: Findings) -> None:
+    if workflow.settings.execution != "express":
+        return
+    for step in workflow.all_steps():
+        if step.type == "approval" or (step.type == "workflow" and step.wait_for_completion):
+            findings.add(
+                asl_rules.EXPRESS, f"the step {step.id!r} cannot run in an Express execution", step.at,
+                hint="use `execution: standard`",
+            )
+    if (workflow.settings.timeout or 0) > 300:
+        findings.add(asl_rules.EXPRESS, "an Express execution lasts at most 300 seconds", workflow.at)
+
+
+def _bound(value: Any, targets: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            key: targets[item[2:-1]]
+            if key in ("FunctionName", "StateMachineArn") and isinstance(item, str) and item.startswith("${")
+            else _bound(item, targets)
+            for key, item in value.items()
+        }
+    return [_bound(item, targets) for item in value] if isinstance(value, list) else value
+
+
