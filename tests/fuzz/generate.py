@@ -36,7 +36,7 @@ NUMBERS = (
     0, 1, -1, 2, 3, 7, 10, 255, -40, 0.5, -0.5, 1.5, 2.5, 0.1, 0.2, 0.3, 1e-7, 1.25e-9, 1e15, 1e16, 1e20, 1e21, 1.5e300,
     -1e300, 999999999999999, 1234567890123456, 2**53, -(2**53), 2**53 - 1, 100.0, 1e3, 3.14159, 20200219, 12345.678, 1e308,
 )
-KEYS = ("a", "b", "c", "n-1", "é", "toString", "constructor", "items", "__class__", "and", "in", "", "x y", "🚀", "\"", "$k")
+KEYS = ("a", "b", "c", "n-1", "é", "toString", "constructor", "__proto__", "length", "items", "__class__", "and", "in", "", "x y", "🚀", "\"", "$k")
 
 
 class Generator:
@@ -97,7 +97,7 @@ class Generator:
     # -- expressions
 
     def node(self, kind: str = "any", depth: int = 4) -> Node:
-        if self.chance(7):
+        if self.chance(2):
             kind = self.pick(KINDS)
         if kind == "any":
             kind = self.pick(KINDS[:5])
@@ -109,9 +109,9 @@ class Generator:
 
     def leaf(self, kind: str) -> Node:
         if self.chance(60):
-            if self.scope and self.chance(40):
+            if self.scope and self.chance(25):
                 return Name(self.pick(self.scope))
-            return Name(VARIABLES[KINDS.index(kind)] if self.chance(80) else self.pick(VARIABLES))
+            return Name(VARIABLES[KINDS.index(kind)] if self.chance(95) else self.pick(VARIABLES))
         if kind == "array":
             return ListOf(())
         if kind == "object":

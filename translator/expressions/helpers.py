@@ -42,7 +42,9 @@ _BODIES = {
     "min": "function($l){($v:=$min($_list($l));$exists($v)?$v:null)}",
     "max": "function($l){($v:=$max($_list($l));$exists($v)?$v:null)}",
     "avg": "function($l){$count($_list($l))=0?null:$sum($l)/$count($l)+0}",
-    "merge": "function($l){$count($map($l,$_object))=0?{}:$merge($l)}",
+    "merge": "function($l){$count($map($l,$_own))=0?{}:$merge($l)}",
+    # an object that JavaScript can copy
+    "own": 'function($v){"__proto__" in $keys($_object($v))?$error("__proto__"):$v}',
 }
 _USE = re.compile(r"\$_([a-z]+)")
 

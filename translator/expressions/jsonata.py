@@ -199,12 +199,13 @@ class _Writer:
 
     def item(self, node: Node) -> str:
         """An item between brackets. JSONata flattens lists there unless they are wrapped once more."""
-        if isinstance(node, ListOf):
-            return self.text(node)
+        code = self.code(node)
+        if code.level == _ATOM and code.text.startswith("["):  # is wrapped by itself
+            return code.text
         found = self.kind(node)
         if found == "array":
-            return f"[{self.text(node)}]"
-        return f"$_w({self.text(node)})" if found is None else self.text(node)
+            return f"[{code.text}]"
+        return f"$_w({code.text})" if found is None else code.text
 
     def object(self, node: ObjectOf) -> _Code:
         parts: list[str] = []

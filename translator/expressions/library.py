@@ -324,11 +324,13 @@ def substring(text: Json, start: Json, size: Json = None) -> Json:
 
 
 def merge(*objects: Json) -> Json:
-    """Objects, or a list of them; keys of later ones win."""
+    """Objects, or a list of them; keys of later ones win. Refuses `__proto__`, which JavaScript cannot copy."""
     given = objects[0] if len(objects) == 1 and isinstance(objects[0], list) else objects
     result: dict[str, Json] = {}
     for item in given:
-        result.update(_need(item, "object", "merge"))
+        if "__proto__" in _need(item, "object", "merge"):
+            raise ExpressionError("merge cannot copy the key __proto__")
+        result.update(item)
     return result
 
 
