@@ -105,7 +105,8 @@ class _Lowering:
         self.labels(metadata, out)
         if self.inputs is not None:
             out.put("inputs", self.inputs, self.inputs.pos)
-        settings.outputs(self.state.get("output"), self.names.outputs, doc.get("outputs") is not None, out, self.findings)
+        has_outputs = doc.get("outputs") is not None
+        settings.outputs(self.state.get("output"), self.names.outputs, has_outputs, out, self.findings)
         written: Map = doc.get("settings") or Map(doc.pos)
         if lowered := settings.settings(written, self.findings):
             put(out, "settings", lowered, doc, "settings")

@@ -45,7 +45,7 @@ def inputs(schema: Map | None, findings: Findings) -> Map | None:
             findings.add(rules.NOT_ALLOWED, f"{kind!r} is no type of an input", source.at("type"),
                 hint=did_you_mean(str(kind), sorted(_TYPES), f"types: {', '.join(sorted(_TYPES))}"))
         elif isinstance(kind, Seq):
-            findings.add(rules.NO_EFFECT, f"the input {name!r} has several types; any value is taken", source.at("type"))
+            findings.add(rules.NO_EFFECT, f"the input {name!r} has several types; any is taken", source.at("type"))
         for key in source:
             if key in _SCHEMA_KEYS:
                 declared.move(_SCHEMA_KEYS[key], source, key)

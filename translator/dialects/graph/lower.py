@@ -4,8 +4,8 @@ Decisions: a node gets its input where its type takes data (`data` of a transfor
 an agent, `parameters.input` of a skill, the items of a loop, the input of a workflow) unless its properties say
 something else; every expression may name it `data`. Choices and waits hand their input on. A connection from `error`
 makes the failure of its source harmless: the source continues, that connection is taken after a failure and the others
-are not. A named output that is no outcome of a choice is a field of the output; a named input is a key of the input, and
-a parameter of a skill. Trigger nodes start the workflow and are no steps. Unknown types are registered skills.
+are not. A named output that is no outcome of a choice is a field of the output; a named input is a key of the input,
+and a parameter of a skill. Trigger nodes start the workflow and are no steps. Unknown types are registered skills.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class _Lowering:
             new = respell(splice_holes(bare))
             return new, place if new == bare else at
 
-        return Spelling(lambda text, at: map_holes(text, respell), change, scope or (lambda node: self.alone(node, data)))
+        alone = scope or (lambda node: self.alone(node, data))
+        return Spelling(lambda text, at: map_holes(text, respell), change, alone)
 
     # The workflow
 

@@ -57,8 +57,8 @@ class Connection(Strict):
 
     source: Id
     target: Id
-    sourceOutput: Output = "main"
-    targetInput: str = "main"
+    source_output: Annotated[Output, Field(alias="sourceOutput")] = "main"
+    target_input: Annotated[str, Field(alias="targetInput")] = "main"
     when: Annotated[str | None, Field(description="expression; the connection is live when it is true")] = None
 
 

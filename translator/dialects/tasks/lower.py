@@ -1,10 +1,10 @@
 """`tasks` -> canonical data.
 
 Decisions: a task without `retry_policy` is not retried, except with `on_failure: Retry`, which means the default policy
-(three attempts). A partial policy takes the defaults of the rest. A task in a branch of a Conditional is entered through
-that branch alone; whatever else it depends on only has to be settled before. A Loop without `parallel: true` goes one
-item at a time. An approval that nobody answers cancels the execution. An upper-case name that nothing declares is read
-from the environment. Limits and timeouts that are not written are not invented.
+(three attempts). A partial policy takes the defaults of the rest. A task in a branch of a Conditional is entered
+through that branch alone; whatever else it depends on only has to be settled before. A Loop without `parallel: true`
+goes one item at a time. An approval that nobody answers cancels the execution. An upper-case name that nothing declares
+is read from the environment. Limits and timeouts that are not written are not invented.
 """
 
 from __future__ import annotations
