@@ -9,10 +9,14 @@ from pydantic import BaseModel
 
 from translator.diagnostics import Findings
 from translator.dialects.agents import lower as agents_lower
+from translator.dialects.agents import render as agents_render
 from translator.dialects.agents import schema as agents_schema
 from translator.dialects.canonical import lower as canonical_lower
 from translator.dialects.canonical import render as canonical_render
 from translator.dialects.canonical import schema as canonical_schema
+from translator.dialects.graph import lower as graph_lower
+from translator.dialects.graph import render as graph_render
+from translator.dialects.graph import schema as graph_schema
 from translator.dialects.stages import lower as stages_lower
 from translator.dialects.stages import render as stages_render
 from translator.dialects.stages import schema as stages_schema
@@ -20,6 +24,7 @@ from translator.dialects.steps import lower as steps_lower
 from translator.dialects.steps import render as steps_render
 from translator.dialects.steps import schema as steps_schema
 from translator.dialects.tasks import lower as tasks_lower
+from translator.dialects.tasks import render as tasks_render
 from translator.dialects.tasks import schema as tasks_schema
 from translator.dialects.validate import check, did_you_mean
 from translator.findings import dialects as rules
@@ -79,19 +84,17 @@ def _is_graph(document: Map) -> bool:
     return "connections" in holder or not _is_agents(document)
 
 
-def _not_yet(document: Map, findings: Findings) -> Map:
-    findings.add(rules.BAD_DIALECT, "this dialect cannot be written yet", document.pos)
-    return document
-
-
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect for dialect in (
         Dialect("steps", _is_steps, steps_schema.Workflow, steps_lower.lower, steps_render.render,
             "a list `steps` at the top"),
         Dialect("stages", _is_stages, stages_schema.Document, stages_lower.lower, stages_render.render,
             "`workflow:` with a list `stages`"),
-        Dialect("tasks", _is_tasks, tasks_schema.Definition, tasks_lower.lower, _not_yet, "a list `tasks`"),
-        Dialect("agents", _is_agents, agents_schema.Definition, agents_lower.lower, _not_yet, "`nodes` with `edges`"),
+        Dialect("graph", _is_graph, graph_schema.Definition, graph_lower.lower, graph_render.render,
+            "`nodes` with `connections`"),
+        Dialect("tasks", _is_tasks, tasks_schema.Definition, tasks_lower.lower, tasks_render.render, "a list `tasks`"),
+        Dialect("agents", _is_agents, agents_schema.Definition, agents_lower.lower, agents_render.render,
+            "`nodes` with `edges`"),
         Dialect("canonical", lambda document: False, canonical_schema.Workflow, canonical_lower.lower,
             canonical_render.render, "`dialect: canonical`"),
     )
