@@ -22,6 +22,7 @@ from moto.stepfunctions.parser.asl.eval.program_state import (
 )
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 
+from infra.local.moto_patches.builder import NotHandled, build
 from infra.local.moto_patches.registry import patch
 from infra.local.runtime import current
 
@@ -45,7 +46,11 @@ def parse(original: Any) -> Any:
         with _parse_lock:
             known = _parsed.get(definition)
             if known is None:
-                known = _parsed[definition] = original(definition)
+                try:
+                    known = (build(definition), None)
+                except NotHandled:
+                    known = original(definition)
+                _parsed[definition] = known
                 if len(_parsed) > 64:
                     _parsed.popitem(last=False)
             return known

@@ -35,6 +35,7 @@ def load_interpreter() -> None:
 
         from infra.local.moto_patches import (  # noqa: F401
             api,
+            attempts,
             control,
             evaluation,
             iteration,
