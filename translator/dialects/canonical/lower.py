@@ -14,7 +14,9 @@ from translator.source import Map, Seq
 
 _TIMES = ("timeout", "heartbeat")
 _NESTED = ("steps", "rollback", "finally")
-_LISTS = ("rollback", "finally", "error_handlers", "notifications", "triggers")
+# What says nothing when it is empty.
+_EMPTY = ("rollback", "finally", "error_handlers", "notifications", "triggers", "labels", "variables", "settings")
+_EMPTY_IN_STEP = ("name", "description", "output_key", "config", "labels", "depends_on")
 
 
 def lower(document: Map, findings: Findings) -> Map:
@@ -22,7 +24,7 @@ def lower(document: Map, findings: Findings) -> Map:
     result = Map(document.pos)
     for key, value in document.items():
         at = document.at(key)
-        if value is None or key == "dialect" or (key in _LISTS and not value):
+        if value is None or key == "dialect" or (key in _EMPTY and not value):
             continue
         if key in _NESTED:
             result.put(key, _steps(value, findings), at, document.at_key(key))
@@ -56,7 +58,7 @@ def _step(source: Map, findings: Findings) -> Map:
     result = Map(source.pos)
     for key, value in source.items():
         at, at_key = source.at(key), source.at_key(key)
-        if value is None:
+        if value is None or (key in _EMPTY_IN_STEP and not value):
             continue
         if key == "id":
             result.put(key, common.nfc(value), at, at_key)
@@ -65,9 +67,7 @@ def _step(source: Map, findings: Findings) -> Map:
         elif key == "when":
             common.put_expression(result, key, source)
         elif key == "depends_on":
-            edges = _edges(value)
-            if edges:
-                result.put(key, edges, at, at_key)
+            result.put(key, _edges(value), at, at_key)
         elif key == "cases":
             result.put(key, _cases(value), at, at_key)
         elif key == "retry":
@@ -132,7 +132,7 @@ def _cases(source: Seq) -> Seq:
 def _retry(source: Map, findings: Findings) -> Map:
     result = Map(source.pos)
     for key in source:
-        if source[key] is None:
+        if source[key] is None or source[key] == []:
             continue
         if key in ("delay", "max_delay"):
             _put_time(result, key, source, findings)

@@ -411,7 +411,7 @@ class _Reader:
             self.findings.add(rules.WRITTEN_TWICE, "`backoff` and `strategy` say the same thing",
                 source.at_key("backoff"), related=(("the other one", source.at_key("strategy")),))
         result = common.retry(source, self.findings, times={}, strategy="backoff")
-        if result.get("strategy") == "adaptive":
+        if source.get("backoff") == "adaptive":
             for key, value in (("max_attempts", ADAPTIVE_ATTEMPTS), ("max_delay", ADAPTIVE_LONGEST)):
                 if key not in result:
                     result.put(key, value, result.at("strategy"))
