@@ -117,9 +117,11 @@ def _error_payload(error: BaseException, request_id: str) -> str:
     else:
         kind, text = type(error).__name__, str(error)
     frames = traceback.extract_tb(error.__traceback__)[1:]  # without our own frame
-    return json.dumps({
-        "errorMessage": text,
-        "errorType": kind,
-        "requestId": request_id,
-        "stackTrace": [f"  {frame.name}, line {frame.lineno}: {frame.line}\n" for frame in frames[-20:]],
-    })
+    return json.dumps(
+        {
+            "errorMessage": text,
+            "errorType": kind,
+            "requestId": request_id,
+            "stackTrace": [f"  {frame.name}, line {frame.lineno}: {frame.line}\n" for frame in frames[-20:]],
+        }
+    )

@@ -85,7 +85,8 @@ class Timeline:
         self.last_id = number
         at = _moment(event.get("timestamp"))
         before = self._places.get(event.get("previousEventId", 0)) or _Place(None, ())
-        place, changed = before, []
+        place = before
+        changed: list[StateVisit] = []
         if kind.endswith("StateEntered"):
             place, changed = self._enter(event, kind.removesuffix("StateEntered"), before, number, at)
         elif kind.endswith("StateExited"):
@@ -105,9 +106,7 @@ class Timeline:
         self._places[number] = place
         return changed
 
-    def _enter(
-        self, event: Event, kind: str, before: _Place, number: int, at: datetime
-    ) -> tuple[_Place, list[StateVisit]]:
+    def _enter(self, event: Event, kind: str, before: _Place, number: int, at: datetime) -> tuple[_Place, list[StateVisit]]:
         path = before.path
         previous = event.get("previousEventId", 0)
         around = before.visit

@@ -11,8 +11,7 @@ from typing import Any
 
 from moto.core.responses import ActionResult, EmptyResult
 from moto.stepfunctions.exceptions import InvalidExecutionInput, InvalidName
-from moto.stepfunctions.parser.api import ExecutionStartedEventDetails, ExecutionStatus, HistoryEventType
-from moto.stepfunctions.parser.asl.eval.event.event_detail import EventDetails
+from moto.stepfunctions.parser.api import ExecutionStatus, HistoryEventType
 from moto.stepfunctions.parser.asl.eval.program_state import (
     ProgramEnded,
     ProgramError,
@@ -23,7 +22,7 @@ from moto.stepfunctions.parser.asl.eval.program_state import (
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 
 from infra.local.moto_patches.builder import NotHandled, build
-from infra.local.moto_patches.registry import patch
+from infra.local.moto_patches.registry import event_details, patch
 from infra.local.runtime import current
 
 _RESPONSE = "responses:StepFunctionResponse."
@@ -107,19 +106,21 @@ def execution_start(self: Any) -> None:
     fingerprint="0b502dd3a4e5",
 )
 def worker_start(self: Any) -> None:
-    program = AmazonStateLanguageParser.parse(self._evaluation_details.state_machine_details.definition)[0]
+    program: Any = AmazonStateLanguageParser.parse(self._evaluation_details.state_machine_details.definition)[0]
     self.env = self._get_evaluation_environment()
-    self.env._program_state = ProgramRunning()  # so that a stop finds something to stop
+    running: Any = ProgramRunning
+    self.env._program_state = running()  # so that a stop finds something to stop
     self.env._program_state.next_state_name = program.start_at.start_at_name
     self.env.event_manager.add_event(
         context=self.env.event_history_context,
         event_type=HistoryEventType.ExecutionStarted,
-        event_details=EventDetails(
-            executionStartedEventDetails=ExecutionStartedEventDetails(
-                input=json.dumps(self._evaluation_details.execution_details.inpt),
-                inputDetails={"truncated": False},
-                roleArn=self._evaluation_details.aws_execution_details.role_arn,
-            )
+        event_details=event_details(
+            "executionStarted",
+            {
+                "input": json.dumps(self._evaluation_details.execution_details.inpt),
+                "inputDetails": {"truncated": False},
+                "roleArn": self._evaluation_details.aws_execution_details.role_arn,
+            },
         ),
         update_source_event_id=False,
     )

@@ -140,9 +140,7 @@ def parallel_state(self: Any, env: Any) -> None:
             env.states.set_result(output)
             if self.retry is not None and self._handle_retry(env=env, failure_event=failure) == RetryOutcome.CanRetry:
                 continue
-            env.event_manager.add_event(
-                context=env.event_history_context, event_type=HistoryEventType.ParallelStateFailed
-            )
+            env.event_manager.add_event(context=env.event_history_context, event_type=HistoryEventType.ParallelStateFailed)
             if self.catch is not None:
                 self._handle_catch(env=env, failure_event=failure)
                 if env.stack[-1] == CatchOutcome.Caught:

@@ -127,18 +127,20 @@ def _program(document: dict[str, Json]) -> Any:
 def _flow(document: Json, also: set[str]) -> tuple[Any, Any]:
     if not isinstance(document, dict) or document.keys() - {"StartAt", "States", "Comment"} - also:
         raise NotHandled
-    states = States()
+    make_states: Any = States  # moto has no types here
+    states = make_states()
     for name, fields in _mapping(document.get("States")).items():
         states.states[name] = _state(name, fields)
     return StartAt(_text(document.get("StartAt"))), states
 
 
 def _state(name: str, fields: Json) -> Any:
-    props = StateProps()
+    make_props: Any = StateProps
+    props = make_props()
     props.name = name
     props.add(_JSONATA)
     kind = _mapping(fields).get("Type")
-    if kind not in StateType.__members__:
+    if not isinstance(kind, str) or kind not in StateType.__members__:
         raise NotHandled
     props.add(StateType[kind])
     for key, value in fields.items():
@@ -206,9 +208,7 @@ def _is_literal(value: Json) -> bool:
 
 
 def _assign(value: Json) -> Any:
-    return AssignDecl(
-        [AssignDeclBinding(AssignTemplateBindingValue(k, _template(v))) for k, v in _mapping(value).items()]
-    )
+    return AssignDecl([AssignDeclBinding(AssignTemplateBindingValue(k, _template(v))) for k, v in _mapping(value).items()])
 
 
 def _arguments(value: Json) -> Any:
@@ -229,7 +229,7 @@ def _string(value: Json) -> Any:
 
 
 def _error_equals(value: Json) -> Any:
-    names = []
+    names: list[Any] = []
     for name in map(_text, _items(value)):
         try:
             names.append(StatesErrorName.from_name(name))
@@ -283,7 +283,7 @@ def _choices(value: Json) -> Any:
 
 
 def _rule(fields: dict[str, Json]) -> Any:
-    condition = fields.get("Condition")
+    condition: Any = fields.get("Condition")
     code = _code(condition)
     if fields.keys() - {"Condition", "Next", "Assign", "Output", "Comment"} or not (code or isinstance(condition, bool)):
         raise NotHandled

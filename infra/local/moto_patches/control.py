@@ -215,7 +215,8 @@ def timestamp_seconds(self: Any, env: Any) -> float:
     moment = read_timestamp(text)
     if moment is None:
         raise FailureEventException(self._create_failure_event(env, text))
-    return (moment - current().clock.now()).total_seconds()
+    seconds: float = (moment - current().clock.now()).total_seconds()
+    return seconds
 
 
 @patch(

@@ -8,21 +8,16 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
-from moto.stepfunctions.parser.api import (
-    EvaluationFailedEventDetails,
-    ExecutionFailedEventDetails,
-    HistoryEventType,
-)
+from moto.stepfunctions.parser.api import HistoryEventType
 from moto.stepfunctions.parser.asl.component.common.error_name.failure_event import (
     FailureEvent,
     FailureEventException,
 )
 from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name import StatesErrorName
 from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name_type import StatesErrorNameType
-from moto.stepfunctions.parser.asl.eval.event.event_detail import EventDetails
 
 from infra.local import jsonata_engine
-from infra.local.moto_patches.registry import patch
+from infra.local.moto_patches.registry import event_details, patch
 from infra.local.runtime import current
 
 _PARTS = ("input", "context", "result", "errorOutput")
@@ -68,7 +63,7 @@ def _lookup(env: Any, expression: str) -> jsonata_engine.Lookup:
 
 def query_error(env: Any, cause: str, location: str | None = None) -> FailureEventException:
     """A catchable States.QueryEvaluationError, as AWS words it."""
-    details = EvaluationFailedEventDetails(error="States.QueryEvaluationError", cause=cause)
+    details = {"error": "States.QueryEvaluationError", "cause": cause}
     if location:
         details["location"] = location
     return FailureEventException(
@@ -76,7 +71,7 @@ def query_error(env: Any, cause: str, location: str | None = None) -> FailureEve
             env=env,
             error_name=StatesErrorName(StatesErrorNameType.StatesQueryEvaluationError),
             event_type=HistoryEventType.EvaluationFailed,
-            event_details=EventDetails(evaluationFailedEventDetails=details),
+            event_details=event_details("evaluationFailed", details),
         )
     )
 
@@ -197,12 +192,13 @@ def choose(self: Any, env: Any) -> None:
                 env=env,
                 error_name=name,
                 event_type=HistoryEventType.ExecutionFailed,
-                event_details=EventDetails(
-                    executionFailedEventDetails=ExecutionFailedEventDetails(
-                        error=name.error_name,
-                        cause=f"Failed to transition out of the state '{self.name}'. "
+                event_details=event_details(
+                    "executionFailed",
+                    {
+                        "error": name.error_name,
+                        "cause": f"Failed to transition out of the state '{self.name}'. "
                         "The state doesn't point to a next state.",
-                    )
+                    },
                 ),
             )
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
+from enum import StrEnum
 from types import ModuleType
 
 
-class _JobStatus(str, Enum):
+class _JobStatus(StrEnum):
     SUBMITTED = "SUBMITTED"
     PENDING = "PENDING"
     RUNNABLE = "RUNNABLE"
@@ -31,8 +31,6 @@ def load_interpreter() -> None:
         vars(utils)["JobStatus"] = _JobStatus
         sys.modules.update(zip(names, (package, utils), strict=True))
     try:
-        import moto.stepfunctions.parser.models
-
         from infra.local.moto_patches import (  # noqa: F401
             api,
             attempts,

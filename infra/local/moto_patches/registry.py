@@ -47,6 +47,11 @@ def patch(
     return register
 
 
+def event_details(kind: str, values: dict[str, Any]) -> Any:
+    """Details of a history event as moto keeps them: a dictionary with the one entry `<kind>EventDetails`."""
+    return {f"{kind}EventDetails": values}
+
+
 def resolve(target: str) -> tuple[Any, str]:
     """The module or class that holds a target, and the attribute's name."""
     module, _, path = target.partition(":")

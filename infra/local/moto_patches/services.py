@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 from moto.awslambda.exceptions import UnknownFunctionException
-from moto.stepfunctions.parser.api import HistoryEventType, TaskFailedEventDetails
+from moto.stepfunctions.parser.api import HistoryEventType
 from moto.stepfunctions.parser.asl.component.common.error_name.failure_event import (
     FailureEvent,
     FailureEventException,
@@ -21,11 +21,10 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task.lambda_eval_u
     LambdaFunctionErrorException,
 )
 from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resource import ResourceCondition
-from moto.stepfunctions.parser.asl.eval.event.event_detail import EventDetails
 
 from infra.local.clock import iso
 from infra.local.functions import ACCOUNT, Invocation, UnknownFunction
-from infra.local.moto_patches.registry import patch
+from infra.local.moto_patches.registry import event_details, patch
 from infra.local.runtime import Runtime, current, deadline
 
 _TASK = "parser.asl.component.state.exec.state_task."
@@ -69,9 +68,7 @@ def invoke_function(parameters: dict[str, Any], region: str, state_credentials: 
 def exec_function(env: Any, parameters: dict[str, Any], region: str, account: str, credentials: Any) -> None:
     response = invoke_function(parameters, region, credentials)
     if response.get("FunctionError"):
-        raise LambdaFunctionErrorException(
-            response["FunctionError"], json.dumps(response["Payload"], separators=(",", ":"))
-        )
+        raise LambdaFunctionErrorException(response["FunctionError"], json.dumps(response["Payload"], separators=(",", ":")))
     env.stack.append(response)
 
 
@@ -207,13 +204,14 @@ def _wait_for_child(self: Any, env: Any, *, parsed: bool) -> Any:
                 env=env,
                 error_name=name,
                 event_type=HistoryEventType.TaskFailed,
-                event_details=EventDetails(
-                    taskFailedEventDetails=TaskFailedEventDetails(
-                        resource=self._get_sfn_resource(),
-                        resourceType=self._get_sfn_resource_type(),
-                        error=name.error_name,
-                        cause=json.dumps(describe(child, parsed=False), separators=(",", ":")),
-                    )
+                event_details=event_details(
+                    "taskFailed",
+                    {
+                        "resource": self._get_sfn_resource(),
+                        "resourceType": self._get_sfn_resource_type(),
+                        "error": name.error_name,
+                        "cause": json.dumps(describe(child, parsed=False), separators=(",", ":")),
+                    },
                 ),
             )
         )
@@ -222,14 +220,10 @@ def _wait_for_child(self: Any, env: Any, *, parsed: bool) -> Any:
 
 
 @patch(_SFN + "_build_sync_resolver", gap="polls twice a second; a child outlives its parent", fingerprint="0a833c2f9a9c")
-def sync_resolver(
-    self: Any, env: Any, resource_runtime_part: Any, normalised_parameters: Any, state_credentials: Any
-) -> Any:
+def sync_resolver(self: Any, env: Any, resource_runtime_part: Any, normalised_parameters: Any, state_credentials: Any) -> Any:
     return _wait_for_child(self, env, parsed=False)
 
 
 @patch(_SFN + "_build_sync2_resolver", gap="polls twice a second; a child outlives its parent", fingerprint="fbbf50b684b9")
-def sync2_resolver(
-    self: Any, env: Any, resource_runtime_part: Any, normalised_parameters: Any, state_credentials: Any
-) -> Any:
+def sync2_resolver(self: Any, env: Any, resource_runtime_part: Any, normalised_parameters: Any, state_credentials: Any) -> Any:
     return _wait_for_child(self, env, parsed=True)

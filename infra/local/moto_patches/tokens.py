@@ -20,7 +20,6 @@ from infra.local.moto_patches.registry import patch
 from infra.local.runtime import current
 
 
-
 class InvalidToken(AWSError):
     TYPE = "InvalidToken"
     STATUS = 400
@@ -108,7 +107,9 @@ def _answer(token: str, outcome: Any) -> None:
             endpoint.notify(outcome)
 
 
-@patch(_BACKEND + "send_task_success", gap="a used token is accepted again, an expired one is unknown", fingerprint="2e95c66f0d67")
+@patch(
+    _BACKEND + "send_task_success", gap="a used token is accepted again, an expired one is unknown", fingerprint="2e95c66f0d67"
+)
 def send_success(self: Any, task_token: str, outcome: str) -> None:
     try:
         json.loads(outcome)
@@ -117,7 +118,9 @@ def send_success(self: Any, task_token: str, outcome: str) -> None:
     _answer(task_token, CallbackOutcomeSuccess(callback_id=task_token, output=outcome))
 
 
-@patch(_BACKEND + "send_task_failure", gap="a used token is accepted again, an expired one is unknown", fingerprint="2d5a9597cf1d")
+@patch(
+    _BACKEND + "send_task_failure", gap="a used token is accepted again, an expired one is unknown", fingerprint="2d5a9597cf1d"
+)
 def send_failure(self: Any, task_token: str, error: str | None = None, cause: str | None = None) -> None:
     _answer(task_token, CallbackOutcomeFailure(callback_id=task_token, error=error or "", cause=cause or ""))
 

@@ -40,14 +40,23 @@ def test_an_unknown_child_and_a_taken_name_are_errors_that_a_catch_sees(cloud, r
     catch = [{"ErrorEquals": ["States.ALL"], "Output": "{% $states.errorOutput.Error %}", "Next": "end"}]
     end = {"Type": "Succeed"}
     assert "StateMachineDoesNotExist" in run({"c": _child(arn + "x", Catch=catch), "end": end}).output
-    named = {"Type": "Task", "Resource": START + ".sync:2", "Arguments": {"StateMachineArn": arn, "Name": "one", "Input": "{% $states.input %}"}}
+    named = {
+        "Type": "Task",
+        "Resource": START + ".sync:2",
+        "Arguments": {"StateMachineArn": arn, "Name": "one", "Input": "{% $states.input %}"},
+    }
     assert run({"c": {**named, "Output": "{% $states.result.Name %}", "End": True}}, {"n": 1}).output == "one"
     assert "ExecutionAlreadyExists" in run({"c": {**named, "Catch": catch, "End": True}, "end": end}, {"n": 2}).output
 
 
 def test_equal_items_are_separate_children(cloud, run, machine):
     arn = cloud.state_machine("kid", machine({"a": {"Type": "Succeed"}}))
-    loop = {"Type": "Map", "Items": [1, 1, 2], "ItemProcessor": {"StartAt": "c", "States": {"c": _child(arn, Output="{% $states.result.Name %}")}}, "End": True}
+    loop = {
+        "Type": "Map",
+        "Items": [1, 1, 2],
+        "ItemProcessor": {"StartAt": "c", "States": {"c": _child(arn, Output="{% $states.result.Name %}")}},
+        "End": True,
+    }
     names = run({"l": loop}).output + run({"l": loop}).output
     assert len(set(names)) == 6
 
@@ -72,7 +81,12 @@ def family(cloud, machine, call, Recorder):
     cloud.function("effect", effect)
     leaf = cloud.state_machine("leaf", machine({"w": {"Type": "Wait", "Seconds": 100, "Next": "e"}, "e": call("effect")}))
     mid = cloud.state_machine("mid", machine({"c": _child(leaf)}))
-    loop = {"Type": "Map", "Items": "{% [1..8] %}", "ItemProcessor": {"StartAt": "c", "States": {"c": _child(mid, input={})}}, "End": True}
+    loop = {
+        "Type": "Map",
+        "Items": "{% [1..8] %}",
+        "ItemProcessor": {"StartAt": "c", "States": {"c": _child(mid, input={})}},
+        "End": True,
+    }
     return cloud.state_machine("parent", machine({"loop": loop})), effect
 
 
@@ -135,7 +149,7 @@ def test_a_stopped_execution_runs_no_further_state(cloud, machine, call, Recorde
 def test_a_child_ends_when_the_state_that_waits_for_it_times_out(cloud, run, machine):
     arn = cloud.state_machine("kid", machine({"w": {"Type": "Wait", "Seconds": 1000, "End": True}}))
     assert run({"c": _child(arn, TimeoutSeconds=2)}).error == "States.Timeout"
-    (child,) = [e for e in cloud.client("stepfunctions").list_executions(stateMachineArn=arn)["executions"]]
+    (child,) = cloud.client("stepfunctions").list_executions(stateMachineArn=arn)["executions"]
     assert cloud.execution(child["executionArn"]).wait(5).status == "ABORTED"
 
 
@@ -225,7 +239,10 @@ def test_a_token_of_a_stopped_execution_is_refused(cloud, machine, tokens):
     execution = cloud.start(cloud.state_machine("m", machine({"ask": _ask()})), {})
     token = tokens.get(timeout=5)
     cloud.stop(execution.arn)
-    for send in (lambda: client.send_task_success(taskToken=token, output="{}"), lambda: client.send_task_heartbeat(taskToken=token)):
+    for send in (
+        lambda: client.send_task_success(taskToken=token, output="{}"),
+        lambda: client.send_task_heartbeat(taskToken=token),
+    ):
         with pytest.raises(client.exceptions.TaskTimedOut):
             send()
 

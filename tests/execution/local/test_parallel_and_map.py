@@ -27,8 +27,11 @@ def test_the_branches_beside_a_failed_one_end(cloud, machine, call, Recorder):
         {"StartAt": "fail", "States": {"fail": {"Type": "Fail", "Error": "E", "Cause": "c"}}},
         {"StartAt": "wait", "States": {"wait": {"Type": "Wait", "Seconds": 5, "Next": "call"}, "call": call("after")}},
     ]
-    states = {"both": {"Type": "Parallel", "Branches": branches, "Catch": [{"ErrorEquals": ["E"], "Next": "hold"}], "End": True},
-              "hold": {"Type": "Wait", "Seconds": 10, "Next": "end"}, "end": {"Type": "Succeed"}}  # fmt: skip
+    states = {
+        "both": {"Type": "Parallel", "Branches": branches, "Catch": [{"ErrorEquals": ["E"], "Next": "hold"}], "End": True},
+        "hold": {"Type": "Wait", "Seconds": 10, "Next": "end"},
+        "end": {"Type": "Succeed"},
+    }
     execution = cloud.start(cloud.state_machine("m", machine(states)), {})
     assert execution.wait(10).status == "SUCCEEDED"
     assert after.events == []
@@ -44,8 +47,15 @@ def test_a_retried_parallel_starts_anew(cloud, run, call, Recorder):
 
     cloud.function("f", Recorder(act))
     branch = {"StartAt": "a", "States": {"a": call("f", "{% $n %}")}}
-    states = {"set": {"Type": "Pass", "Assign": {"n": 1}, "Next": "both"},
-              "both": {"Type": "Parallel", "Branches": [branch], "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1}], "End": True}}  # fmt: skip
+    states = {
+        "set": {"Type": "Pass", "Assign": {"n": 1}, "Next": "both"},
+        "both": {
+            "Type": "Parallel",
+            "Branches": [branch],
+            "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1}],
+            "End": True,
+        },
+    }
     assert run(states).output == ["ok"]
 
 
@@ -84,8 +94,12 @@ def test_no_items_and_a_single_item(cloud, run, call):
 def test_the_context_of_the_item_is_there_in_its_states(cloud, run, call):
     cloud.function("f", lambda event, context: event)
     payload = {"at": "{% $states.context.Map.Item.Index %}", "of": "{% $states.context.Map.Item.Value %}"}
-    loop = {"Type": "Map", "Items": ["a", "b"], "End": True,
-            "ItemProcessor": {"StartAt": "item", "States": {"item": call("f", payload)}}}  # fmt: skip
+    loop = {
+        "Type": "Map",
+        "Items": ["a", "b"],
+        "End": True,
+        "ItemProcessor": {"StartAt": "item", "States": {"item": call("f", payload)}},
+    }
     assert run({"loop": loop}).output == [{"at": 0, "of": "a"}, {"at": 1, "of": "b"}]
 
 
@@ -97,8 +111,14 @@ def test_no_limit_means_forty_at_once(cloud, run, call, Recorder):
 
 
 def test_many_items_one_after_another(run):
-    loop = {"Type": "Map", "Items": "{% [1..1200] %}", "MaxConcurrency": 1, "Output": "{% $count($states.result) %}", "End": True,
-            "ItemProcessor": {"StartAt": "p", "States": {"p": {"Type": "Succeed"}}}}  # fmt: skip
+    loop = {
+        "Type": "Map",
+        "Items": "{% [1..1200] %}",
+        "MaxConcurrency": 1,
+        "Output": "{% $count($states.result) %}",
+        "End": True,
+        "ItemProcessor": {"StartAt": "p", "States": {"p": {"Type": "Succeed"}}},
+    }
     assert run({"loop": loop}).output == 1200
 
 
@@ -111,7 +131,11 @@ def test_a_failed_item_fails_the_map_and_a_caught_one_does_not(cloud, run, call)
     cloud.function("f", fail_two)
     result = run(_map(call, 1), {"items": [1, 2, 3]})
     assert (result.status, result.error) == ("FAILED", "ValueError") and "two" in result.cause
-    item = call("f", "{% $states.input %}", Catch=[{"ErrorEquals": ["States.ALL"], "Output": {"failed": "{% $states.errorOutput.Error %}"}, "Next": "end"}])
+    item = call(
+        "f",
+        "{% $states.input %}",
+        Catch=[{"ErrorEquals": ["States.ALL"], "Output": {"failed": "{% $states.errorOutput.Error %}"}, "Next": "end"}],
+    )
     processor = {"StartAt": "item", "States": {"item": item, "end": {"Type": "Succeed"}}}
     assert run(_map(call, ItemProcessor=processor), {"items": [1, 2, 3]}).output == [1, {"failed": "ValueError"}, 3]
 
@@ -121,10 +145,24 @@ def test_items_that_are_no_list_are_an_error(run, call):
 
 
 def test_a_loop_in_a_loop_in_a_branch(cloud, run, call):
-    inner = {"Type": "Map", "Items": "{% $states.input.row %}", "End": True,
-             "ItemProcessor": {"StartAt": "cell", "States": {"cell": {"Type": "Pass", "Output": "{% $states.input * $factor %}", "End": True}}}}  # fmt: skip
-    outer = {"Type": "Map", "Items": [[1, 2], [3]], "ItemSelector": {"row": "{% $states.context.Map.Item.Value %}"}, "End": True,
-             "ItemProcessor": {"StartAt": "inner", "States": {"inner": inner}}}  # fmt: skip
-    states = {"set": {"Type": "Pass", "Assign": {"factor": 10}, "Next": "both"},
-              "both": {"Type": "Parallel", "Branches": [{"StartAt": "outer", "States": {"outer": outer}}], "End": True}}  # fmt: skip
+    inner = {
+        "Type": "Map",
+        "Items": "{% $states.input.row %}",
+        "End": True,
+        "ItemProcessor": {
+            "StartAt": "cell",
+            "States": {"cell": {"Type": "Pass", "Output": "{% $states.input * $factor %}", "End": True}},
+        },
+    }
+    outer = {
+        "Type": "Map",
+        "Items": [[1, 2], [3]],
+        "ItemSelector": {"row": "{% $states.context.Map.Item.Value %}"},
+        "End": True,
+        "ItemProcessor": {"StartAt": "inner", "States": {"inner": inner}},
+    }
+    states = {
+        "set": {"Type": "Pass", "Assign": {"factor": 10}, "Next": "both"},
+        "both": {"Type": "Parallel", "Branches": [{"StartAt": "outer", "States": {"outer": outer}}], "End": True},
+    }
     assert run(states).output == [[[10, 20], [30]]]

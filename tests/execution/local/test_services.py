@@ -44,11 +44,18 @@ def test_messages_and_events_arrive(cloud, run):
 @pytest.mark.parametrize("prefix", ["dynamodb", "aws-sdk:dynamodb"])
 def test_items_of_a_table(cloud, run, prefix):
     cloud.client("dynamodb").create_table(
-        TableName="t", KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}], BillingMode="PAY_PER_REQUEST",
+        TableName="t",
+        KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+        BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
-    )  # fmt: skip
+    )
     key = {"k": {"S": "a"}}
-    update = {"TableName": "t", "Key": key, "UpdateExpression": "SET n = n + :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}
+    update = {
+        "TableName": "t",
+        "Key": key,
+        "UpdateExpression": "SET n = n + :one",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    }
     states = {
         "put": _task(f"{prefix}:putItem", {"TableName": "t", "Item": {**key, "n": {"N": "1"}}}, Next="update"),
         "update": _task(f"{prefix}:updateItem", update, Next="get"),
@@ -61,7 +68,10 @@ def test_items_of_a_table(cloud, run, prefix):
 
 def test_an_error_of_a_service_is_an_error_that_a_catch_sees(run):
     catch = [{"ErrorEquals": ["States.TaskFailed"], "Output": "{% $states.errorOutput.Error %}", "Next": "end"}]
-    states = {"get": _task("dynamodb:getItem", {"TableName": "none", "Key": {"k": {"S": "a"}}}, Catch=catch), "end": {"Type": "Succeed"}}
+    states = {
+        "get": _task("dynamodb:getItem", {"TableName": "none", "Key": {"k": {"S": "a"}}}, Catch=catch),
+        "end": {"Type": "Succeed"},
+    }
     assert "ResourceNotFoundException" in run(states).output
 
 
@@ -86,8 +96,11 @@ def test_handlers_reach_the_services_and_a_server_on_this_machine(cloud, run, ca
         plain = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=5)
         plain.request("GET", "/")
         pooled = urllib3.PoolManager().request("GET", f"http://127.0.0.1:{server.server_port}/")
-        return [plain.getresponse().read().decode(), pooled.data.decode(),
-                boto3.client("secretsmanager").get_secret_value(SecretId="s")["SecretString"]]  # fmt: skip
+        return [
+            plain.getresponse().read().decode(),
+            pooled.data.decode(),
+            boto3.client("secretsmanager").get_secret_value(SecretId="s")["SecretString"],
+        ]
 
     cloud.client("s3").create_bucket(Bucket="bucket")
     cloud.function("f", handler)
@@ -122,7 +135,12 @@ def test_nothing_runs_on_after_the_end(machine, call, Recorder):
     child = {"w": {"Type": "Wait", "Seconds": 10, "Next": "t"}, "t": call("late")}
     with LocalCloud(time_scale=50, handlers={"late": late, "hold": lambda event, context: hold.wait(10)}) as cloud:
         kid = cloud.state_machine("kid", machine(child))
-        waits = {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution.sync:2", "Arguments": {"StateMachineArn": kid}, "Next": "t"}
+        waits = {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::states:startExecution.sync:2",
+            "Arguments": {"StateMachineArn": kid},
+            "Next": "t",
+        }
         retried = call("hold", Retry=[{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 10}])
         branches = [{"StartAt": "c", "States": {"c": waits, "t": call("late")}}, {"StartAt": "h", "States": {"h": retried}}]
         executions = [

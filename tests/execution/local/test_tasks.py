@@ -15,7 +15,9 @@ from infra.local.cloud import LocalCloud
 
 
 def test_a_function_is_found_by_name_arn_and_qualifier(cloud, run, call):
-    arn = cloud.function("f", lambda event, context: {"arn": context.invoked_function_arn, "left": context.get_remaining_time_in_millis()})
+    arn = cloud.function(
+        "f", lambda event, context: {"arn": context.invoked_function_arn, "left": context.get_remaining_time_in_millis()}
+    )
     for name in ("f", arn, f"{arn}:live", "f:1"):
         output = run({"task": call(name, TimeoutSeconds=50)}).output
         assert output["arn"] == arn and 0 < output["left"] <= 1_000  # 50 s of the cloud are 1 s
@@ -39,9 +41,13 @@ class ApprovalRejected(Exception):
 
 @pytest.mark.parametrize(
     ("error", "name"),
-    [(ApprovalRejected("no"), "ApprovalRejected"), (SystemExit(3), "Runtime.ExitError"),
-     (KeyboardInterrupt("stop"), "KeyboardInterrupt"), (GeneratorExit(), "GeneratorExit")],
-)  # fmt: skip
+    [
+        (ApprovalRejected("no"), "ApprovalRejected"),
+        (SystemExit(3), "Runtime.ExitError"),
+        (KeyboardInterrupt("stop"), "KeyboardInterrupt"),
+        (GeneratorExit(), "GeneratorExit"),
+    ],
+)
 def test_whatever_a_handler_raises_is_the_error_of_the_state(cloud, run, call, error, name):
     cloud.function("f", _raises(error))
     result = run({"task": call("f")})
@@ -70,8 +76,11 @@ def test_handlers_share_no_objects(cloud, run, call):
 
     cloud.function("keep", keep)
     cloud.function("change", change)
-    states = {"a": call("keep", "{% $states.input %}", Next="b"), "b": call("change", "{% $states.input %}", Next="c"),
-              "c": {"Type": "Succeed"}}  # fmt: skip
+    states = {
+        "a": call("keep", "{% $states.input %}", Next="b"),
+        "b": call("change", "{% $states.input %}", Next="c"),
+        "c": {"Type": "Succeed"},
+    }
     assert run(states, {"list": []}).output == {"list": ["mine"]}
 
 
@@ -85,8 +94,11 @@ def test_a_timeout_ends_the_state_and_a_late_result_changes_nothing(cloud, machi
 
     cloud.function("slow", slow)
     catch = {"ErrorEquals": ["States.Timeout"], "Output": {"timeout": True}, "Next": "hold"}
-    states = {"task": call("slow", TimeoutSeconds="{% 2 + 3 %}", Catch=[catch]), "hold": {"Type": "Wait", "Seconds": 10, "Next": "end"},
-              "end": {"Type": "Succeed"}}  # fmt: skip
+    states = {
+        "task": call("slow", TimeoutSeconds="{% 2 + 3 %}", Catch=[catch]),
+        "hold": {"Type": "Wait", "Seconds": 10, "Next": "end"},
+        "end": {"Type": "Succeed"},
+    }
     execution = cloud.start(cloud.state_machine("m", machine(states)), {})
     while not any(event["type"] == "TaskTimedOut" for event in execution.events()):
         time.sleep(0.01)
@@ -124,8 +136,10 @@ def test_retriers_are_chosen_by_error_and_keep_their_own_count(machine, call, Re
 
     handler = Recorder(act)
     with LocalCloud(time_scale=20, handlers={"f": handler}) as cloud:
-        retry = [{"ErrorEquals": ["A"], "IntervalSeconds": 2, "MaxAttempts": 2, "BackoffRate": 4, "MaxDelaySeconds": 5},
-                 {"ErrorEquals": ["B"], "IntervalSeconds": 4, "MaxAttempts": 1}]  # fmt: skip
+        retry = [
+            {"ErrorEquals": ["A"], "IntervalSeconds": 2, "MaxAttempts": 2, "BackoffRate": 4, "MaxDelaySeconds": 5},
+            {"ErrorEquals": ["B"], "IntervalSeconds": 4, "MaxAttempts": 1},
+        ]
         payload = {"attempt": "{% $states.context.State.RetryCount %}"}
         execution = cloud.start(cloud.state_machine("m", machine({"task": call("f", payload, Retry=retry)})), {})
         assert execution.wait(20).error == "A"
@@ -157,11 +171,24 @@ def test_full_jitter_stays_below_the_interval(cloud, run, call, Recorder):
 
 def test_a_catch_has_assign_and_output(cloud, run, call):
     cloud.function("f", _raises(ValueError("why")))
-    catch = {"ErrorEquals": ["States.TaskFailed"], "Assign": {"error": "{% $states.errorOutput %}"},
-             "Output": {"kept": "{% $states.input.a %}"}, "Next": "end"}  # fmt: skip
-    states = {"task": call("f", Catch=[catch]),
-              "end": {"Type": "Pass", "Output": {"kept": "{% $states.input.kept %}", "name": "{% $error.Error %}",
-                                                 "why": "{% $parse($error.Cause).errorMessage %}"}, "End": True}}  # fmt: skip
+    catch = {
+        "ErrorEquals": ["States.TaskFailed"],
+        "Assign": {"error": "{% $states.errorOutput %}"},
+        "Output": {"kept": "{% $states.input.a %}"},
+        "Next": "end",
+    }
+    states = {
+        "task": call("f", Catch=[catch]),
+        "end": {
+            "Type": "Pass",
+            "Output": {
+                "kept": "{% $states.input.kept %}",
+                "name": "{% $error.Error %}",
+                "why": "{% $parse($error.Cause).errorMessage %}",
+            },
+            "End": True,
+        },
+    }
     assert run(states, {"a": 1}).output == {"kept": 1, "name": "ValueError", "why": "why"}
 
 
@@ -185,23 +212,39 @@ def test_a_timeout_of_the_machine(cloud, run, call, Recorder):
     cloud.function("after", after)
     result = run({"wait": {"Type": "Wait", "Seconds": 500, "Next": "after"}, "after": call("after")}, TimeoutSeconds=2)
     assert result.status == "TIMED_OUT" and after.events == []
-    described = cloud.client("stepfunctions").list_executions(stateMachineArn=cloud.state_machine("machine", {"StartAt": "a", "States": {"a": {"Type": "Succeed"}}}))
+    described = cloud.client("stepfunctions").list_executions(
+        stateMachineArn=cloud.state_machine("machine", {"StartAt": "a", "States": {"a": {"Type": "Succeed"}}})
+    )
     assert [found["status"] for found in described["executions"]] == ["TIMED_OUT"]
 
 
 @pytest.mark.parametrize("offset", ["Z", "+00:00", ".250Z", "+02:00"])
 def test_waits_for_a_moment_on_the_clock_of_the_cloud(cloud, run, offset):
-    moment = "{% $fromMillis($millis() + 4000 + " + ("7200000" if offset == "+02:00" else "0") + ").$substringBefore('.') & '" + offset + "' %}"
+    moment = (
+        "{% $fromMillis($millis() + 4000 + "
+        + ("7200000" if offset == "+02:00" else "0")
+        + ").$substringBefore('.') & '"
+        + offset
+        + "' %}"
+    )
     started = cloud.clock.now()
-    result = run({"set": {"Type": "Pass", "Assign": {"at": moment}, "Next": "wait"},
-                  "wait": {"Type": "Wait", "Timestamp": "{% $at %}", "Next": "end"}, "end": {"Type": "Succeed"}})  # fmt: skip
-    assert result.status == "SUCCEEDED" and 2.9 < (result.stopped - started).total_seconds()
+    result = run(
+        {
+            "set": {"Type": "Pass", "Assign": {"at": moment}, "Next": "wait"},
+            "wait": {"Type": "Wait", "Timestamp": "{% $at %}", "Next": "end"},
+            "end": {"Type": "Succeed"},
+        }
+    )
+    assert result.status == "SUCCEEDED" and (result.stopped - started).total_seconds() > 2.9
 
 
 def test_a_past_moment_with_an_offset_goes_on_at_once_and_a_wrong_one_fails(run):
     def states(text):
-        return {"set": {"Type": "Pass", "Assign": {"at": text}, "Next": "wait"},
-                "wait": {"Type": "Wait", "Timestamp": "{% $at %}", "Next": "end"}, "end": {"Type": "Succeed"}}  # fmt: skip
+        return {
+            "set": {"Type": "Pass", "Assign": {"at": text}, "Next": "wait"},
+            "wait": {"Type": "Wait", "Timestamp": "{% $at %}", "Next": "end"},
+            "end": {"Type": "Succeed"},
+        }
 
     assert run(states("2020-01-01T00:00:00+02:00")).status == "SUCCEEDED"
     assert run(states("2020-02-30T00:00:00Z")).error == "States.Runtime"
@@ -212,9 +255,13 @@ def test_order_is_the_same_on_the_faster_clock(cloud, run, call, Recorder):
     cloud.function("note", handler)
 
     def branch(seconds):
-        return {"StartAt": f"w{seconds}", "States": {
-            f"w{seconds}": {"Type": "Wait", "Seconds": "{% " + str(seconds) + " %}", "Next": f"n{seconds}"},
-            f"n{seconds}": call("note", seconds)}}  # fmt: skip
+        return {
+            "StartAt": f"w{seconds}",
+            "States": {
+                f"w{seconds}": {"Type": "Wait", "Seconds": "{% " + str(seconds) + " %}", "Next": f"n{seconds}"},
+                f"n{seconds}": call("note", seconds),
+            },
+        }
 
     run({"all": {"Type": "Parallel", "Branches": [branch(seconds) for seconds in (15, 5, 10)], "End": True}})
     assert handler.events == [5, 10, 15]
