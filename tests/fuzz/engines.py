@@ -16,7 +16,7 @@ from jsonata.functions import Functions
 from jsonata.jsonata import Jsonata
 
 from aslant.errors import ExpressionError
-from infra.local.jsonata_engine import MISSING, JsonataError, Undefined, to_engine
+from infra.local.jsonata_engine import MISSING, JsonataError, Undefined, from_engine, to_engine
 from infra.local.jsonata_engine import evaluate as evaluate_locally
 from translator.expressions.evaluate import evaluate
 from translator.expressions.port import corrected
@@ -56,7 +56,8 @@ def reference(node: Node, values: Mapping[Slot, Any]) -> Outcome:
 
 @lru_cache(maxsize=1)
 def _corrections() -> dict[str, Any]:
-    return {name: Jsonata.JLambda(function) for name, function in corrected(Functions.string).items()}
+    functions = corrected(from_engine, Functions.string, Functions.format_base)
+    return {name: Jsonata.JLambda(function) for name, function in functions.items()}
 
 
 def local(code: str, bindings: Mapping[str, Any]) -> Outcome:

@@ -16,7 +16,6 @@ from typing import Any
 
 from aslant.contracts import Json
 from aslant.errors import ExpressionError
-
 from translator.expressions import values
 from translator.expressions.functions import Function, find
 from translator.expressions.library import contains, read, regex_match

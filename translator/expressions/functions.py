@@ -60,7 +60,7 @@ _TABLE = (
     Function("replace", 3, 3, library.replace, ("$_replace({0},{1},{2})",), "string", (_TEXT, _TEXT, _TEXT), (1,)),
     Function("substring", 2, 3, library.substring, (), "string", (_TEXT, _NUMBER)),
     Function("slice", 2, 3, library.cut, (), None, (("string", "array"), _NUMBER)),
-    Function("json", 1, 1, values.json_text, ("$_j({0})",), "string", cost="deep"),
+    Function("json", 1, 1, library.to_json, ("$_j({0})",), "string", cost="deep"),
     Function("parse_json", 1, 1, library.parse_json, (), None, (_TEXT,)),
     # numbers
     Function("min", 1, MANY, library.smallest, ("$_min({0})",)),

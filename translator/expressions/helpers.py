@@ -17,13 +17,11 @@ _BODIES = {
     "or": "function($v,$d){$v=null?$d:$v}",
     # truth
     "b": 'function($v){$type($v)="array"?$count($v)>0:$boolean($v)}',
-    # text: of a number, of a text as JSON, of any value as JSON, of any value inside of text
-    "n": "function($n){$abs($n)<1e15 or $abs($n)>9007199254740992?$string($n):$formatBase($n,10)}",
-    "q": r'function($s){"\""&$replace($s,/["\\\x00-\x1f]/,function($m){($q:=$string([$m.match]);'
-        r'$substring($q,2,$length($q)-4))})&"\""}',
-    "j": 'function($v){($t:=$type($v);$t="number"?$_n($v):$t="string"?$_q($v):$t="array"?"["&$join([$map($v,$_j)],",")'
-        '&"]":$t="object"?"{"&$join([$map($keys($v),function($k){$_q($k)&":"&$_j($lookup($v,$k))})],",")&"}"'
-        ":$string($v))}",
+    # text: of a number, of any value as JSON, of any value inside of text
+    "n": "function($n){$abs($n)<1e15?$string($n):$formatBase($n,10)}",
+    "j": 'function($v){($t:=$type($v);$t="array"?"["&$join([$map($v,$_j)],",")&"]":$t="object"?"{"&$join([$each($v,'
+        'function($w,$k){$_j($k)&":"&$_j($w)})],",")&"}":$t="number"?$abs($v)<1e15?$string($v):$formatBase($v,10):'
+        "($s:=$string([$v]);$substring($s,1,$length($s)-2)))}",
     "t": 'function($v){$v=null?"":$type($v)="string"?$v:$_j($v)}',
     # checks
     "list": 'function($v){$type($v)="array"?$v:$error("not a list")}',

@@ -4,7 +4,8 @@ The code means what `evaluate` means, for every JSON value, or it is not written
 undefined: a missing value is null. Texts are written so that nothing in them can be read as code.
 
 Known limits of engines that code cannot mend: keys that look like array indexes come first when an object is rendered
-(JavaScript keeps them so), and texts are ordered by UTF-16 units on AWS, by characters elsewhere.
+(JavaScript keeps them so), texts are ordered by UTF-16 units on AWS and by characters elsewhere, and JavaScript takes
+`[]` and `{"length": 0}` for equal.
 """
 
 from __future__ import annotations
@@ -381,11 +382,8 @@ class _Writer:
             return self.joined(args)
         if function.name == "default":
             return self.code(args[0]) if len(args) == 1 else self.binary(Binary("??", args[0], args[1]))
-        code = native
-        for index, arg in enumerate(args):
-            code = code.replace(f"{{{index}}}", f"\0{index}", 1)
-        for index, arg in enumerate(args):
-            code = code.replace(f"\0{index}", self.text(arg), 1)
+        texts = [self.text(arg) for arg in args]
+        code = re.sub(r"\{([0-9])\}", lambda match: texts[int(match[1])], native)
         return _Code(code, _ADD if code.endswith("+0") else _ATOM)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from aslant.contracts import Json
 from aslant.errors import ExpressionError
-
 from translator.expressions import values
 from translator.expressions.values import (
     MAX_ITEMS,
@@ -93,7 +92,7 @@ def endswith(text: Json, suffix: Json) -> Json:
 
 def regex_match(text: Json, pattern: Json) -> Json:
     """Whether the pattern is found anywhere in the text; RE2 syntax, so the time is linear."""
-    import re2  # type: ignore[import-untyped]
+    import re2
 
     subject = _need(text, "string", "regex_match")
     source = _need(pattern, "string", "regex_match")
@@ -207,6 +206,10 @@ def floor(value: Json) -> Json:
 
 def ceil(value: Json) -> Json:
     return values.number(math.ceil(_need(value, "number", "ceil")))
+
+
+def to_json(value: Json) -> Json:
+    return values.json_text(value)
 
 
 def parse_json(text: Json) -> Json:

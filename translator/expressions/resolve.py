@@ -150,9 +150,9 @@ class _Resolver:
             key = nfc(value) if isinstance(value, str) else None
             computed = node.key
         of = node.of
-        if isinstance(of, Name) and not self.shadowed(of.name, local):
-            if (found := self.rooted(of.name, key, node)) is not None:
-                return found
+        named = isinstance(of, Name) and not self.shadowed(of.name, local)
+        if named and (found := self.rooted(of.name, key, node)) is not None:  # type: ignore[union-attr]
+            return found
         if key is not None and isinstance(of, (Attribute, Index)) and (step := self.step(of, local)) is not None:
             if key in _OWN:
                 return Slot(_OWN[key], step, node.at)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from aslant.errors import ExpressionError
-
 from translator.expressions.tree import (
     MAX_DEPTH,
     MAX_NODES,

@@ -1,14 +1,15 @@
 """What JSON values mean in an expression: truth, equality, order, text. The reference for every engine.
 
 Numbers are doubles: integers are exact up to 2^53, and what an operation gives is an integer whenever it is whole.
-Text of a number: whole numbers up to 2^53 have all their digits (`100.0` is `100`), others 15 significant digits as
-JavaScript writes them (`0.1 + 0.2` is `0.3`, `1e21` is `1e+21`).
+Text of a number: 15 significant digits below 1e15 (`100.0` is `100`, `0.1 + 0.2` is `0.3`), from there on it is rounded to
+a whole number with all the digits that a double has (`9007199254740991`, `1e+21`). The notation is JavaScript's.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
@@ -20,6 +21,7 @@ MAX_TEXT = 1_000_000  # characters; a state machine's payload holds 262,144 byte
 MAX_ITEMS = 100_000
 
 _FIFTEEN_DIGITS = Context(prec=15, rounding=ROUND_HALF_UP)
+_EXACT = Context(prec=400)
 
 
 def type_name(value: Json) -> str:
@@ -103,29 +105,36 @@ def weight(value: Json, limit: int) -> int:
 
 def number_text(value: float) -> str:
     value = number(value)
-    if isinstance(value, int):
-        return str(value)
-    if 1e15 <= abs(value) <= MAX_SAFE:
-        return str(round(value))
-    return shortest(value)
+    return shortest(value) if abs(value) < 1e15 else digits(round(value))
 
 
 def shortest(value: float) -> str:
-    """A number with at most 15 significant digits, in JavaScript's notation."""
-    decimal = _FIFTEEN_DIGITS.create_decimal(Decimal(value)).normalize()
-    sign, digits, exponent = decimal.as_tuple()
-    assert isinstance(exponent, int)
-    figures = "".join(map(str, digits))
-    point = len(figures) + exponent  # digits before the decimal point
+    """A number with at most 15 significant digits."""
+    return _notation(_FIFTEEN_DIGITS.create_decimal(Decimal(value)))
+
+
+def digits(value: int) -> str:
+    """A whole number with the fewest digits that tell its double from others; zeros stand for the rest."""
+    return str(value) if abs(value) <= MAX_SAFE else _notation(Decimal(repr(float(value))))
+
+
+def _notation(decimal: Decimal) -> str:
+    """As JavaScript writes a number: an exponent from 21 digits on, and below 1e-6."""
     if not decimal:
         return "0"
-    if 0 < point <= 21:
-        body = figures.ljust(point, "0") if exponent >= 0 else f"{figures[:point]}.{figures[point:]}"
+    sign, figures, exponent = decimal.normalize(_EXACT).as_tuple()
+    assert isinstance(exponent, int)
+    body = "".join(map(str, figures))
+    point = len(body) + exponent  # digits before the decimal point
+    if exponent >= 0 and point <= 21:
+        body = body.ljust(point, "0")
+    elif 0 < point <= 21:
+        body = f"{body[:point]}.{body[point:]}"
     elif -6 < point <= 0:
-        body = "0." + "0" * -point + figures
+        body = "0." + "0" * -point + body
     else:
-        mantissa = figures[0] + ("." + figures[1:] if len(figures) > 1 else "")
-        body = f"{mantissa}e{'+' if point > 0 else '-'}{abs(point - 1)}"
+        fraction = f".{body[1:]}" if len(body) > 1 else ""
+        body = f"{body[0]}{fraction}e{'+' if point > 0 else '-'}{abs(point - 1)}"
     return "-" + body if sign else body
 
 
@@ -134,7 +143,7 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def json_text(value: Json) -> str:
+def json_text(value: Json, of_number: Callable[[float], str] = number_text) -> str:
     """Compact JSON, keys in their order. Raises `ExpressionError` beyond the limit of a text."""
     if weight(value, MAX_TEXT) > MAX_TEXT:
         raise ExpressionError("the value is too large for a text")
@@ -161,7 +170,7 @@ def json_text(value: Json) -> str:
             if not here:
                 stack.append("{")
         else:
-            parts.append(_scalar(here))
+            parts.append(_scalar(here, of_number))
     return "".join(parts)
 
 
@@ -174,12 +183,12 @@ class _Value:
         self.value = value
 
 
-def _scalar(value: Json) -> str:
+def _scalar(value: Json, of_number: Callable[[float], str]) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return quoted(value) if isinstance(value, str) else number_text(value)
+    return quoted(value) if isinstance(value, str) else of_number(value)
 
 
 def text(value: Json) -> str:
