@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write here; a folder gets one file per workflow (default: standard output)")
     parser.add_argument("--report", action="store_true",
         help="print what the machine costs to run; the definition too only with -o")
-    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.add_argument("--json", action="store_true", help="print that as JSON (implies --report)")
     parser.add_argument("--dialect", help="read the files as this dialect instead of finding it out")
     add_strict(parser)
     add_format(parser)
@@ -53,9 +53,10 @@ def execute(args: argparse.Namespace) -> int:
     code = exit_code(diagnostics, strict=args.strict)
     if code:
         return code
-    if args.output is not None or not args.report:
+    report = args.report or args.json
+    if args.output is not None or not report:
         _write(compilations, args.output)
-    if args.report or args.json:
+    if report:
         sys.stdout.write(as_json(compilations) if args.json else as_text(compilations))
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from infra.cli.errors import FINDINGS, UsageError
+from infra.cli.errors import FINDINGS
 from infra.cli.files import read, texts, write
 from infra.cli.output import add_format, add_strict, exit_code, print_findings
 from translator.diagnostics import Findings

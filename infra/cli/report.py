@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from translator.findings.asl import LAMBDA_EXPRESSION
 from translator.pipeline import Compilation
@@ -32,16 +31,19 @@ def _block(compilation: Compilation) -> str:
     estimate = compilation.estimate
     workflow = compilation.workflow
     size = estimate.bytes / MAX_BYTES
+    loops = any(step.type == "foreach" for step in workflow.all_steps())
     rows = [
         ("states", f"{estimate.states:,}"),
         ("definition", f"{estimate.bytes:,} bytes ({size:.1%} of the limit)"),
-        ("transitions", _range(estimate.transitions)),
-        ("Lambda calls", _range(estimate.lambda_calls)),
-        ("history events", f"{_range(estimate.events)} (limit {MAX_EVENTS:,})"),
+        ("transitions", _range(estimate.cost.transitions)),
+        ("Lambda calls", _range(estimate.cost.lambda_calls)),
+        ("history events", f"{_range(estimate.cost.events)} (limit {MAX_EVENTS:,})"),
         ("functions", ", ".join(sorted(compilation.functions.values())) or "none"),
     ]
     if compilation.workflows:
         rows.append(("sub-workflows", ", ".join(sorted(compilation.workflows.values()))))
+    if loops:
+        rows.append(("loops", f"counted with none to {estimate.items} items each"))
     in_lambda = [found.message for found in compilation.diagnostics if found.code == LAMBDA_EXPRESSION.code]
     rows.append(("evaluated in Lambda", "; ".join(map(visible, in_lambda)) or "nothing"))
     width = max(len(name) for name, _ in rows)
@@ -49,11 +51,6 @@ def _block(compilation: Compilation) -> str:
     return "\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in rows)]) + "\n"
 
 
-def _range(value: Any) -> str:
-    """`7`, or `3 to 7`; None as the upper end means that it depends on the data."""
-    if not isinstance(value, list | tuple):
-        return f"{value:,}"
+def _range(value: tuple[int, int]) -> str:
     low, high = value
-    if high is None:
-        return f"at least {low:,}"
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -137,7 +137,7 @@ def _run(
         observer = watch.Tree(console(sys.stderr)) if colours(sys.stderr) else watch.Lines(sys.stderr)
     try:
         result = run(
-            compilations, given, skills=args.skills, simulate=args.simulate, secrets=_secrets(args.secret),
+            compilations, given, skill_modules=args.skills, simulate=args.simulate, secrets=_secrets(args.secret),
             approver=ask.Prepared(prepared, person), time_scale=args.time_scale, timeout=args.timeout,
             observer=observer,
         )

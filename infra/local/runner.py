@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from aslant import skills
 from aslant.adapters import clients
 from aslant.settings import Settings
 from infra.local import provision
@@ -101,7 +103,7 @@ def run(
     compilations: Sequence[Compilation],
     input: Mapping[str, Json],
     *,
-    skills: Sequence[str] = (),
+    skill_modules: Sequence[str] = (),
     simulate: bool = False,
     approver: Approver | None = None,
     secrets: Mapping[str, str] | None = None,
@@ -112,15 +114,14 @@ def run(
 ) -> RunResult:
     """Runs the first of `compilations`; the others are there for it to call. `input` is complete and checked.
 
-    `skills` are Python modules or files, besides what is registered in `aslant.skills`. `approver` is asked about each
+    `skill_modules` are Python modules or files, besides what is registered in `aslant.skills`. `approver` is asked about each
     approval, and may leave it open. `timeout`: real seconds, after which the execution is stopped. Raises
     provision.MissingWorkflow, and aslant.errors.ValidationError for skills that cannot be loaded. KeyboardInterrupt
     stops the execution with its children and passes on.
     """
     called = time.monotonic()
-    environment = _environment(simulate, skills)
     facts = _Facts()
-    with LocalCloud(time_scale=time_scale, environment=environment) as cloud:
+    with _skills(skill_modules), LocalCloud(time_scale=time_scale, environment=_environment(simulate)) as cloud:
         clients.forget()  # one made outside would talk to AWS
         settings = Settings.read()
         functions = provision.register_functions(cloud, compilations, facts.wrap)
@@ -134,20 +135,35 @@ def run(
             "version": main.workflow.version, "run": 1, "user": user}
         handle = cloud.start(arns[main.workflow.id], {"input": dict(input), "execution": info}, execution)
         first_state = time.monotonic() - called
-        loop = _Loop(cloud, handle, main, facts, approvals, observer)
+        known = {compilation.workflow.id for compilation in compilations}
+        loop = _Loop(cloud, handle, main, facts, approvals, observer, stand_ins=arns.keys() - known)
         ended = loop.follow(timeout)
         return loop.result(ended, execution, first_state)
 
 
-def _environment(simulate: bool, skills: Sequence[str]) -> dict[str, str]:
-    """What handlers are told: the caller's own settings, and an offline model unless one is chosen."""
-    given = {name: value for name, value in os.environ.items() if name.startswith("ASLANT_")}
-    modules = ",".join(filter(None, [given.get("ASLANT_SKILL_MODULES", ""), *skills]))
+def _environment(simulate: bool) -> dict[str, str]:
+    """What handlers are told besides the caller's own settings: an offline model unless one is chosen."""
     return {
-        "ASLANT_MODEL": given.get("ASLANT_MODEL") or "offline",
-        "ASLANT_SIMULATE": "1" if simulate else given.get("ASLANT_SIMULATE", "0"),
-        "ASLANT_SKILL_MODULES": modules,
+        "ASLANT_MODEL": os.environ.get("ASLANT_MODEL") or "offline",
+        "ASLANT_SIMULATE": "1" if simulate else os.environ.get("ASLANT_SIMULATE", "0"),
     }
+
+
+@contextmanager
+def _skills(modules: Sequence[str]) -> Iterator[None]:
+    """Skills of `modules` are registered inside; afterwards the registry is as it was."""
+    before = {name: skills.find(name, {}) for name in skills.names()}
+    try:
+        for module in modules:
+            skills.load_module(module)
+        yield
+    finally:
+        added = [name for name in skills.names() if name not in before]
+        if added:
+            skills.unregister(*added)
+        for name, target in before.items():
+            if target is not None:
+                skills.register(name, target)
 
 
 class _Loop:
@@ -155,13 +171,15 @@ class _Loop:
 
     def __init__(
         self, cloud: LocalCloud, handle: ExecutionHandle, main: Compilation, facts: _Facts,
-        approvals: Approvals | None, observer: Observer | None,
+        approvals: Approvals | None, observer: Observer | None, *, stand_ins: Set[str],
     ) -> None:
         self.cloud, self.handle, self.main, self.facts = cloud, handle, main, facts
         self.approvals, self.observer = approvals, observer
         self.progress = Progress(main.workflow)
         self.tracker = Tracker(main, self.progress)
-        self.notes: list[str] = []
+        self.simulated_calls = {
+            step.id for step in main.workflow.all_steps() if step.type == "workflow" and step.workflow in stand_ins
+        }
 
     def follow(self, timeout: float | None) -> Result:
         end = None if timeout is None else time.monotonic() + timeout
@@ -191,15 +209,30 @@ class _Loop:
 
     def _look(self, ended: Result | None) -> None:
         news = self.tracker.feed(self.handle.events(self.tracker.last_event))
-        for workflow, step, iteration in self.facts.simulated:
-            if workflow in ("", self.main.workflow.id) and step in self.progress.steps:
-                self.progress.run(step, iteration).simulated = True
+        self._mark_simulated()
         if self.approvals is not None:
             news |= self.approvals.look(self.progress, self.observer)
         if ended is not None:
             self.progress.finish(completed=ended.status == "SUCCEEDED", now=ended.stopped)
         if self.observer is not None and (news or self.tracker.running or ended is not None):
             self.observer.update(self.cloud.clock.now() if ended is None else ended.stopped)
+
+    def _mark_simulated(self) -> None:
+        for workflow, step, iteration in self.facts.simulated:
+            if workflow in ("", self.main.workflow.id) and step in self.progress.steps:
+                self.progress.run(step, iteration).simulated = True
+        for run in self.progress.runs.values():
+            if run.step in self.simulated_calls and run.started is not None:
+                run.simulated = True
+
+    def _simulated(self, steps: Sequence[StepRun]) -> tuple[str, ...]:
+        """Ids of simulated steps in the order of the definition; those of a child workflow as `workflow/step`."""
+        own = [run.step for run in steps if run.simulated]
+        others = [
+            f"{workflow}/{step}" for workflow, step, _ in self.facts.simulated
+            if workflow not in ("", self.main.workflow.id)
+        ]
+        return tuple(dict.fromkeys([*own, *others]))
 
     def result(self, ended: Result, execution: str, first_state: float) -> RunResult:
         status = _STATUS[ended.status]
@@ -214,10 +247,18 @@ class _Loop:
         return RunResult(
             status=status, output=ended.output if status == "completed" else None, error=error, steps=steps,
             approvals=tuple(self.approvals.decided) if self.approvals else (),
-            simulated=tuple(dict.fromkeys(step for _, step, _ in self.facts.simulated)),
-            usage=usage, notes=tuple(self.notes), execution=execution, started=ended.started, stopped=ended.stopped,
+            simulated=self._simulated(steps), usage=usage, notes=self._notes(), execution=execution, started=ended.started, stopped=ended.stopped,
             first_state=first_state,
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        """What a reader should know about how this run differs from one on AWS."""
+        notes = []
+        if "agent" in self.main.functions.values() and Settings.read().model == "offline":
+            notes.append("agents were answered by the offline model; ASLANT_MODEL names another one")
+        if self.cloud.clock.scale != 1:
+            notes.append(f"time ran {self.cloud.clock.scale:g} times as fast; durations are those of the workflow")
+        return tuple(notes)
 
     def _error(self, ended: Result, status: str) -> RunError:
         failed = self.tracker.culprit(ended.error)

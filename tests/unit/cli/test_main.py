@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.cli import explain, main as entry
+from infra.cli import explain
+from infra.cli import main as entry
 from infra.cli.main import COMMANDS, main
 from translator.findings.catalogue import RULES
 

@@ -1,0 +1,279 @@
+"""`aslant run`: whole runs on the local cloud through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.cli.main import main
+
+FLOW = """\
+dialect: canonical
+name: flow
+inputs:
+  n: {type: integer, default: 5}
+  dry_run: {type: boolean, default: true}
+  s: {type: string, default: dflt}
+steps:
+  - {id: twice, type: skill, config: {skill: double, parameters: {n: "{{ input.n }}"}}}
+  - id: route
+    type: choice
+    depends_on: [twice]
+    cases: [{name: big, when: "steps.twice.output > 100"}]
+    default: small
+  - {id: never, type: skill, depends_on: [{step: route, on: [big]}], config: {skill: double, parameters: {n: 1}}}
+  - id: each
+    type: foreach
+    depends_on: [twice]
+    items: [1, 2]
+    steps: [{id: one, type: skill, config: {skill: double, parameters: {n: "{{ item }}"}}}]
+outputs: {twice: "{{ steps.twice.output }}", each: "{{ steps.each.output }}", given: "{{ input }}"}
+"""
+SKILLS = """\
+def double(n):
+    return n * 2
+
+def broken(n=0):
+    raise LookupError("nothing there\\x1b[31m")
+
+class Again(Exception):
+    pass
+
+def flaky(n=0, seen=[]):
+    seen.append(n)
+    if len(seen) < 3:
+        raise Again("and again")
+    return len(seen)
+"""
+ASK = """\
+dialect: canonical
+name: ask
+steps:
+  - id: sign-off
+    type: approval
+    timeout: {timeout}
+    config: {{message: "Really?", approval_type: {kind}{more}}}
+outputs: {{answer: "{{{{ steps['sign-off'].output }}}}"}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flow.yaml").write_text(FLOW, encoding="utf-8")
+    (tmp_path / "skills.py").write_text(SKILLS, encoding="utf-8")
+    return tmp_path
+
+
+def ran(argv: list[str], capsys: pytest.CaptureFixture[str], code: int = 0) -> dict[str, Any]:
+    assert main(["run", "--json", *argv]) == code, capsys.readouterr()
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def states(document: dict[str, Any]) -> dict[str, str]:
+    return {
+        row["step"] + "".join(f"[{index}]" for index in row["iteration"]): row["status"] for row in document["steps"]
+    }
+
+
+def test_the_output_alone_goes_to_standard_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "flow.yaml", "--skills", "skills.py", "-i", "n=7"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {
+        "twice": 14, "each": [2, 4], "given": {"n": 7, "dry_run": True, "s": "dflt"},
+    }
+    assert "completed         one[1]" in captured.err and captured.err.splitlines()[-1].startswith("completed in ")
+
+
+def test_the_document_tells_every_step(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = ran(["flow.yaml", "--skills", "skills.py"], capsys)
+    assert document["status"] == "completed" and document["error"] is None
+    assert states(document) == {
+        "twice": "completed", "route": "completed", "never": "skipped", "each": "completed",
+        "one[0]": "completed", "one[1]": "completed",
+    }
+    for row in document["steps"]:
+        if row["status"] == "completed":
+            assert row["attempts"] == 1 and row["duration"] >= 0 and row["started"] >= document["started"][:19]
+    assert document["simulated"] == []
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ([], {"dry_run": True, "n": 5, "s": "dflt"}),
+    (["-i", '{"dry_run": false, "n": 0, "s": ""}'], {"dry_run": False, "n": 0, "s": ""}),
+    (["-i", "dry_run=false", "-i", "n=0", "-i", "s="], {"dry_run": False, "n": 0, "s": ""}),
+])
+def test_explicit_falsy_inputs_stay(
+    given: list[str], expected: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = ran(["flow.yaml", "--skills", "skills.py", *given], capsys)
+    assert document["output"]["given"] == expected
+    assert {name: type(value) for name, value in document["output"]["given"].items()} == {
+        name: type(value) for name, value in expected.items()}
+
+
+@pytest.mark.parametrize("given", [
+    '{"dry_run": "false"}', '{"dry_run": null}', '{"n": "7"}', '{"n": true}', '{"n": 356686000032329832}', "m=1",
+])
+def test_wrong_inputs_start_nothing(given: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = ran(["flow.yaml", "-i", given], capsys, code=2)
+    assert document["status"] == "refused" and len(document["input_problems"]) == 1
+
+
+def test_a_failure_names_step_reason_place_and_what_to_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "flow.yaml").write_text(FLOW.replace("skill: double, parameters: {n: \"{{ item", "skill: broken, parameters: "
+        "{n: \"{{ item"), encoding="utf-8")
+    assert main(["run", "flow.yaml", "--skills", "skills.py"]) == 3
+    captured = capsys.readouterr()
+    assert captured.out == "" and "\x1b" not in captured.err
+    assert "flow.yaml:19:13: step one[" in captured.err
+    assert ": LookupError\n  nothing there" in captured.err
+    assert "   19 |     steps: [{id: one" in captured.err and "hint:" in captured.err
+
+
+def test_an_unknown_skill_lists_the_known_ones_and_is_simulated_on_request(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "other.py").write_text("def dubble(n): return n", encoding="utf-8")
+    document = ran(["flow.yaml", "--skills", "other.py"], capsys, code=3)
+    assert document["error"]["error"] == "SkillNotFound" and "dubble" in document["error"]["message"]
+    assert (document["error"]["step"], document["error"]["line"]) == ("twice", 8)
+    assert states(document)["never"] == "not_started"
+    (folder / "flow.yaml").write_text(FLOW.replace(
+        '"steps.twice.output > 100"', '"input.n > 100"'), encoding="utf-8")
+    document = ran(["flow.yaml", "--simulate"], capsys)
+    assert document["simulated"] == ["twice", "one"]
+    assert document["output"]["twice"]["simulated"] is True
+
+
+def test_retries_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "r.yaml").write_text("""\
+dialect: canonical
+name: r
+steps:
+  - id: shaky
+    type: skill
+    retry: {max_attempts: 3, delay: 1, on: [Again]}
+    config: {skill: flaky, parameters: {}}
+outputs: {n: "{{ steps.shaky.output }}"}
+""", encoding="utf-8")
+    document = ran(["r.yaml", "--skills", "skills.py", "--time-scale", "100"], capsys)
+    assert document["output"] == {"n": 3}
+    assert document["steps"][0]["attempts"] == 3 and document["steps"][0]["error"] is None
+
+
+@pytest.mark.parametrize(("kind", "more", "answer", "expected"), [
+    ("approve_reject", "", "sign-off", {"approved": True, "answer": None}),
+    ("approve_reject", ", on_reject: continue", "sign-off=reject", {"approved": False, "answer": None}),
+    ("text_input", "", "sign-off=as=is", {"approved": True, "answer": "as=is"}),
+    ("multiple_choice", ", options: [red, blue]", "*=blue", {"approved": True, "answer": "blue"}),
+    ("multiple_choice", ", options: [red, blue]", "sign-off=1", {"approved": True, "answer": "red"}),
+])
+def test_approvals_are_answered_beforehand(
+    kind: str, more: str, answer: str, expected: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "ask.yaml").write_text(ASK.format(timeout=60, kind=kind, more=more), encoding="utf-8")
+    document = ran(["ask.yaml", "--approve", answer], capsys)
+    assert {key: document["output"]["answer"][key] for key in expected} == expected
+    assert document["approvals"][0]["outcome"] == ("approved" if expected["approved"] else "rejected")
+    assert states(document) == {"sign-off": "completed"}
+
+
+def test_a_no_fails_the_step(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "ask.yaml").write_text(ASK.format(timeout=60, kind="approve_reject", more=""), encoding="utf-8")
+    document = ran(["ask.yaml", "--approve", "sign-off=reject"], capsys, code=3)
+    assert document["error"]["error"] == "ApprovalRejected" and document["error"]["step"] == "sign-off"
+
+
+def test_an_answer_that_the_question_does_not_take_is_a_usage_mistake(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "ask.yaml").write_text(
+        ASK.format(timeout=60, kind="multiple_choice", more=", options: [red, blue]"), encoding="utf-8")
+    assert main(["run", "ask.yaml", "--approve", "sign-off=green"]) == 2
+    assert "none of red, blue" in capsys.readouterr().err
+    assert main(["run", "ask.yaml", "--approve", "sign-of"]) == 2
+    assert "did you mean sign-off?" in capsys.readouterr().err
+
+
+def test_nobody_answers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "ask.yaml").write_text(ASK.format(timeout=30, kind="approve_reject", more=""), encoding="utf-8")
+    assert main(["run", "ask.yaml", "--time-scale", "60"]) == 3
+    err = capsys.readouterr().err
+    assert "sign-off waits for an answer: Really?" in err and "ApprovalExpired" in err
+
+
+PARENT = """\
+dialect: canonical
+name: parent
+steps:
+  - {id: call, type: workflow, workflow: child, input: {x: 4}}
+outputs: {got: "{{ steps.call.output }}"}
+"""
+CHILD = """\
+dialect: canonical
+id: child
+name: The child
+inputs: {x: {type: integer}, y: {type: integer, default: 1}}
+steps:
+  - {id: sum, type: transform, config: {expression: "input.x + input.y"}}
+outputs: {sum: "{{ steps.sum.output }}"}
+"""
+
+
+def test_a_sub_workflow_is_found_in_the_folder_by_its_id(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "parent.yaml").write_text(PARENT, encoding="utf-8")
+    (folder / "any-name.yaml").write_text(CHILD, encoding="utf-8")
+    (folder / "broken.yaml").write_text("a: [", encoding="utf-8")
+    assert ran(["parent.yaml"], capsys)["output"] == {"got": {"sum": 5}}
+    assert main(["validate", "parent.yaml", "--strict"]) == 0
+
+
+def test_a_missing_sub_workflow_is_an_error_before_the_start(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "parent.yaml").write_text(PARENT, encoding="utf-8")
+    document = ran(["parent.yaml"], capsys, code=1)
+    assert document["status"] == "refused"
+    assert [row["severity"] for row in document["findings"]] == ["error"] and document["findings"][0]["line"] == 4
+    document = ran(["parent.yaml", "--simulate"], capsys)
+    assert document["output"]["got"]["simulated"] is True and document["simulated"] == ["call"]
+
+
+def test_findings_keep_a_definition_from_running(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "bad.yaml").write_text("name: x\nsteps: [{id: a, type: nope}]\n", encoding="utf-8")
+    assert main(["run", "bad.yaml"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "" and "bad.yaml:2:" in captured.err
+
+
+def test_a_run_is_stopped_after_its_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "w.yaml").write_text("dialect: canonical\nname: w\nsteps: [{id: nap, type: wait, seconds: 600}]\n", "utf-8")
+    document = ran(["w.yaml", "--timeout", "0.3"], capsys, code=3)
+    assert document["status"] == "timed_out" and states(document) == {"nap": "cancelled"}
+    document = ran(["w.yaml", "--time-scale", "6000"], capsys)
+    assert document["status"] == "completed" and document["duration"] >= 600
+
+
+def test_skills_that_cannot_be_loaded_are_a_usage_mistake(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "flow.yaml", "--skills", "none.py"]) == 2
+    assert "none.py" in capsys.readouterr().err
+
+
+def test_secrets_reach_the_step_and_nothing_else(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "s.yaml").write_text("""\
+dialect: canonical
+name: s
+steps:
+  - {id: use, type: skill, config: {skill: size, parameters: {text: "{{ secrets.api_key }}"}}}
+outputs: {n: "{{ steps.use.output }}"}
+""", encoding="utf-8")
+    (folder / "size.py").write_text("def size(text): return len(text)", encoding="utf-8")
+    monkeypatch.setenv("api_key", "hush-hush")
+    assert ran(["s.yaml", "--skills", "size.py", "--secret", "api_key"], capsys)["output"] == {"n": 9}
+    assert ran(["s.yaml", "--skills", "size.py", "--secret", "api_key=abc"], capsys)["output"] == {"n": 3}
+    assert main(["run", "s.yaml", "--secret", "no_such_variable"]) == 2
