@@ -138,6 +138,7 @@ class _Connection:
     def _pass(self, number: int) -> None:
         """From here on the list has `number` behind it."""
         before = [self.index[edge["step"]] for edge in self.steps[number].edges if edge["step"] in self.index]
+        before += [choice for choice, _ in self.routes.get(number, ())]
         self.covered.update(before)
         for earlier in before:
             self.sinks.pop(earlier, None)
