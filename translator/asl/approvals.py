@@ -14,8 +14,8 @@ from translator.model.workflow import Step
 
 # A refused approval's cause is its decision as JSON.
 DECISION = query(
-    '($_c:=$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"";'
-    "$states.errorOutput.Error=\"ApprovalRejected\" and $contains($_c,'\"approved\"')?$parse($_c):null)"
+    '($cause:=$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"";'
+    "$states.errorOutput.Error=\"ApprovalRejected\" and $contains($cause,'\"approved\"')?$parse($cause):null)"
 )
 
 

@@ -19,10 +19,11 @@ State = dict[str, Any]
 Finish = Callable[[Bind], Any]
 
 ERROR = "{% $states.errorOutput.Error %}"
+CAUSE = '{% $exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"" %}'
 # A function's error comes as JSON; the service's own as text.
 MESSAGE = (
-    '{% ($_c:=$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"";'
-    "$contains($_c,'\"errorMessage\"')?$parse($_c).errorMessage:$_c) %}"
+    '{% ($cause:=$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"";'
+    "$contains($cause,'\"errorMessage\"')?$parse($cause).errorMessage:$cause) %}"
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from translator.asl.block import ERROR, MESSAGE, Block, Machine, Origin, State, close
+from translator.asl.block import CAUSE, ERROR, MESSAGE, Block, Machine, Origin, State, close
 from translator.asl.emit import body_block, emit
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps
 from translator.asl.values import Bind, Deferred, Writer, query
@@ -127,7 +127,7 @@ def _guarded(machine: Machine, block: Block, body: Body, ending: list[Plan]) -> 
         names[slot, block.frame]: query(f"$states.result[0].{names[slot, body.frame]}") for slot in exports
     }
     lost = {names[slot, block.frame]: None for slot in exports}
-    error = {"error": ERROR, "message": MESSAGE, "cause": query('$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:""')}
+    error = {"error": ERROR, "message": MESSAGE, "cause": CAUSE}
     return _add(machine, block, "body", {
         "Type": "Parallel",
         "Branches": [close(inner, start)],

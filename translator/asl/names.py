@@ -31,11 +31,15 @@ class StateNames:
         return name
 
 
+# Names that expressions of the emitter use for themselves.
+RESERVED = frozenset({"states", "each", "cause", "list"})
+
+
 class VariableNames:
     """Gives variable names: ASCII identifiers, no two alike, since inner frames may not repeat an outer name."""
 
     def __init__(self) -> None:
-        self.taken: set[str] = {"states"}
+        self.taken: set[str] = set(RESERVED)
 
     def new(self, base: str) -> str:
         text = unicodedata.normalize("NFKD", base).encode("ascii", "ignore").decode()

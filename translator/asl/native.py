@@ -161,7 +161,7 @@ def items(writer: Writer, step: Step) -> Any:
     if step.batch_size is None:
         return writer.value(step.items)
     source = writer.structure(step.items)
-    return query(f"($_i:={source};$count($_i)=0?[]:$partition($_i,{step.batch_size}))")
+    return query(f"($list:={source};$count($list)=0?[]:$partition($list,{step.batch_size}))")
 
 
 def concurrency(machine: Machine, step: Step) -> int:
@@ -210,8 +210,8 @@ def iteration_result(run: Run) -> Finish:
 def parallel_result(step: Step) -> str:
     """The output of a parallel step: how each branch ended, in order, and all errors."""
     if not step.wait_for_all:
-        return '{"results":[$map($states.result,function($_r){{"success":true,"output":$_r.output}})],"errors":[]}'
+        return '{"results":[$map($states.result,function($each){{"success":true,"output":$each.output}})],"errors":[]}'
     return (
-        '{"results":[$map($states.result,function($_r){$exists($_r.failed)?{"success":false,"error":$_r.failed}'
-        ':{"success":true,"output":$_r.output}})],"errors":[$states.result.failed]}'
+        '{"results":[$map($states.result,function($each){$exists($each.failed)?{"success":false,"error":$each.failed}'
+        ':{"success":true,"output":$each.output}})],"errors":[$states.result.failed]}'
     )

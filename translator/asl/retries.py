@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 from aslant.error_names import ALL, LAMBDA_SERVICE, NEVER_RETRIED, RETRYABLE, TIMEOUTS
-
 from translator.diagnostics import Findings
 from translator.findings import asl as rules
 from translator.model.workflow import Retry

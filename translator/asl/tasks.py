@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from aslant.error_names import ALL
-
-from translator.asl.block import ERROR, Block, Machine, State, error_object
+from translator.asl.block import CAUSE, ERROR, Block, Machine, State, error_object
 from translator.asl.plan import Run
 from translator.asl.retries import retry_rules
 from translator.asl.values import Deferred, Writer, literal, query
@@ -140,7 +139,7 @@ def _catcher(
         rule = {"ErrorEquals": names, "Next": state}
     else:
         name, variable = fail_state(machine, block, step)
-        assign = {variable: {"error": ERROR, "cause": query('$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:""')}}
+        assign = {variable: {"error": ERROR, "cause": CAUSE}}
         rule = {"ErrorEquals": names, "Next": name}
     if assign:
         rule["Assign"] = assign

@@ -27,7 +27,10 @@ META = {
     "arn": "$states.context.Execution.Id",
     "started_at": "$states.context.Execution.StartTime",
 }
-CONTEXT = {"input": "$states.context.Execution.Input.input", "context": "$states.context.Execution.Input.context"}
+CONTEXT = {
+    "input": "$states.context.Execution.Input.input",
+    "context": "$merge([$states.context.Execution.Input.context])",  # an object, also when there is none
+}
 
 
 def query(source: str) -> str:

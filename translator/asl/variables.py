@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from aslant.step_types import STEP_TYPES
-
 from translator.asl.names import VariableNames
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
 from translator.expressions.tree import Slot

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from aslant import error_names
-
 from translator.diagnostics import Findings, Position
 from translator.expressions.parser import parse
 from translator.expressions.template import parse_template, parse_value

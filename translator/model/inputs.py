@@ -6,7 +6,7 @@ from translator.expressions.tree import Slot
 from translator.expressions.types import TypeOf
 from translator.model.workflow import Workflow
 
-_TYPES = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "array": "array", "object": "object"}
+_TYPES = {"integer": "number"} | {name: name for name in ("number", "string", "boolean", "array", "object")}
 
 
 def type_of_inputs(workflow: Workflow) -> TypeOf:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
-from translator.expressions.tree import Literal, Node, Slot
 from translator.expressions.references import slots
+from translator.expressions.tree import Literal, Node, Slot
 from translator.model.workflow import Step, Value
 
 _NODES: tuple[type, ...] = get_args(Node)

@@ -7,7 +7,6 @@ from typing import Any
 
 from aslant.configs.check import UNKNOWN, check_config
 from aslant.step_types import STEP_TYPES
-
 from translator.diagnostics import Findings
 from translator.expressions.tree import Literal
 from translator.expressions.types import certain_mismatch

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aslant.error_names import ALL
-
 from translator.diagnostics import Findings
 from translator.findings import asl as rules
 from translator.model.workflow import OnFailure, Step, Workflow

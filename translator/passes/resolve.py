@@ -164,7 +164,7 @@ class _Resolver:
         above: dict[int, int | None] = {id(around): at_index for around, at_index in place.enclosing()}
         while id(scope) not in above:
             if scope.owner is None:
-                if scope is self.graph.body:  # read from `finally`
+                if scope is self.graph.body or place.index is None:  # read from `finally`, or from the end
                     return
                 break
             owner_scope, owner_index = scope.owner
@@ -194,7 +194,7 @@ class _Resolver:
         above = {id(around): at_index for around, at_index in place.enclosing()}
         while id(scope) not in above:
             if scope.owner is None:
-                return (scope, index) if scope is self.graph.body else None
+                return (scope, index) if scope is self.graph.body or place.index is None else None
             if scope.owner[0].steps[scope.owner[1]].type == "foreach":
                 return None
             scope, index = scope.owner

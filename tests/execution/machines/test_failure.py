@@ -1,0 +1,292 @@
+"""Retries, failure policies, error handlers, collected errors, finally and notifications."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.execution.support import Skills, compile_text, run_text, status_of
+
+FAILING = "{skill: fail, parameters: {name: f}}"
+
+
+def test_a_failure_ends_the_execution_with_its_name_and_place(skills: Skills) -> None:
+    result = run_text(f"""
+        steps:
+          - {{id: f, type: skill, config: {FAILING}}}
+          - {{id: after, type: skill, depends_on: [f], config: {{skill: echo}}}}
+    """)
+    assert result.status == "failed"
+    assert result.error is not None
+    assert (result.error.error, result.error.step) == ("NoisyError", "f")
+    assert "as asked" in result.error.message
+    assert result.error.position.line == 4
+    assert skills.count("echo") == 0
+
+
+def test_continue_records_the_error_and_goes_on(skills: Skills) -> None:
+    result = run_text(f"""
+        steps:
+          - {{id: f, type: skill, on_failure: continue, config: {FAILING}}}
+          - id: after
+            type: transform
+            depends_on: [f]
+            config: {{data: {{o: "{{{{ steps.f.output }}}}", e: "{{{{ errors.f.error }}}}", m: "{{{{ errors.f.message }}}}", st: "{{{{ steps.f.status }}}}"}}}}
+    """)
+    assert result.status == "completed"
+    assert result.output["after"] == {"o": None, "e": "NoisyError", "m": result.output["after"]["m"], "st": "failed"}
+    assert "as asked" in result.output["after"]["m"]
+    assert status_of(result, "f") == "failed"
+
+
+def test_a_completed_step_has_no_error(skills: Skills) -> None:
+    result = run_text("""
+        steps:
+          - {id: f, type: skill, on_failure: continue, config: {skill: echo, parameters: {value: 1}}}
+          - {id: after, type: transform, depends_on: [f], config: {data: ["{{ errors.f }}", "{{ steps.f.status }}"]}}
+    """)
+    assert result.output == {"after": [None, "completed"]}
+
+
+def test_a_retry_counts_the_first_attempt(skills: Skills) -> None:
+    result = run_text("""
+        steps:
+          - {id: a, type: skill, retry: {max_attempts: 3, delay: 1, on: [NoisyError]}, config: {skill: flaky, parameters: {name: a, times: 2}}}
+    """)
+    assert (result.status, result.output, skills.count("a")) == ("completed", {"a": 3}, 3)
+
+
+def test_an_error_that_is_not_listed_is_not_retried(skills: Skills) -> None:
+    result = run_text("""
+        steps:
+          - {id: a, type: skill, retry: {max_attempts: 3, on: [Transient]}, config: {skill: flaky, parameters: {name: a, times: 2}}}
+    """)
+    assert (result.status, skills.count("a")) == ("failed", 1)
+
+
+def test_the_rule_of_an_exponential_retry() -> None:
+    (compiled,) = compile_text("""
+        steps:
+          - {id: a, type: skill, retry: {max_attempts: 6, delay: 1, multiplier: 2, max_delay: 3, on: [Transient]}, config: {skill: x}}
+    """)
+    rules = [rule for rule in compiled.definition["States"]["a"]["Retry"] if "Transient" in rule["ErrorEquals"]]
+    assert rules == [
+        {"ErrorEquals": ["Transient"], "IntervalSeconds": 1, "MaxAttempts": 5, "BackoffRate": 2, "MaxDelaySeconds": 3}
+    ]
+
+
+@pytest.mark.parametrize(("strategy", "gaps"), [
+    ("exponential", [1, 2, 3, 3]), ("linear", [1, 2, 3, 3]), ("fibonacci", [1, 1, 2, 3]), ("fixed", [1, 1, 1, 1]),
+    ("immediate", [1, 1, 1, 1]),
+])
+def test_the_gaps_between_attempts(skills: Skills, strategy: str, gaps: list[int]) -> None:
+    scale = 10
+    result = run_text(f"""
+        steps:
+          - {{id: a, type: skill, retry: {{max_attempts: 5, strategy: {strategy}, delay: 1, max_delay: 3, on: [NoisyError]}},
+             config: {{skill: flaky, parameters: {{name: a, times: 4}}}}}}
+    """, time_scale=scale)
+    assert result.status == "completed"
+    times = [at for name, at in skills.calls if name == "a"]
+    measured = [(later - earlier) * scale for earlier, later in zip(times, times[1:], strict=False)]
+    assert len(measured) == 4
+    assert all(wanted - 0.1 <= gap <= wanted + 1.5 for gap, wanted in zip(measured, gaps, strict=True)), measured
+
+
+def test_a_time_limit_counts_for_each_attempt(skills: Skills) -> None:
+    calls: list[int] = []
+
+    def hang_first(times: int) -> int:
+        import time
+
+        calls.append(1)
+        if len(calls) <= times:
+            time.sleep(1.5)
+        return len(calls)
+
+    from aslant import skills as registry
+
+    registry.register("hang_first", hang_first)
+    text = """
+        steps:
+          - {{id: a, type: skill, timeout: 10, retry: {{max_attempts: 2, delay: 1, on: [timeout]}},
+             config: {{skill: hang_first, parameters: {{times: {times}}}}}}}
+    """
+    result = run_text(text.format(times=1), time_scale=20)
+    assert (result.status, result.output, len(calls)) == ("completed", {"a": 2}, 2)
+    calls.clear()
+    result = run_text(text.format(times=9), time_scale=20)
+    assert (result.status, len(calls)) == ("failed", 2)
+    assert result.error is not None
+    assert result.error.error in ("States.Timeout", "StepTimeout")
+
+
+@pytest.mark.parametrize(("handlers", "status"), [
+    ("[{errors: [NoisyError], action: continue}]", "completed"),
+    ("[{errors: ['*'], action: continue}]", "completed"),
+    ("[{errors: [OtherError], action: continue}]", "failed"),
+    ("[{errors: [NoisyError], action: fail}, {errors: ['*'], action: continue}]", "failed"),
+    ("[{errors: [OtherError], action: fail}, {errors: ['*'], action: continue}]", "completed"),
+])
+def test_the_first_matching_error_handler_decides(skills: Skills, handlers: str, status: str) -> None:
+    result = run_text(f"""
+        error_handlers: {handlers}
+        steps:
+          - {{id: f, type: skill, config: {FAILING}}}
+    """)
+    assert result.status == status
+    if status == "failed":
+        assert result.error is not None
+        assert result.error.error == "NoisyError"
+
+
+def test_a_steps_own_policy_goes_before_the_handlers(skills: Skills) -> None:
+    result = run_text(f"""
+        error_handlers: [{{errors: ['*'], action: continue}}]
+        steps: [{{id: f, type: skill, on_failure: fail, config: {FAILING}}}]
+    """)
+    assert result.status == "failed"
+
+
+def test_a_handler_that_retries(skills: Skills) -> None:
+    result = run_text("""
+        error_handlers: [{errors: [NoisyError], action: retry, max_retries: 2, then: continue}]
+        steps:
+          - {id: a, type: skill, config: {skill: flaky, parameters: {name: a, times: 2}}}
+          - {id: b, type: skill, depends_on: [a], config: {skill: flaky, parameters: {name: b, times: 9}}}
+    """)
+    assert result.status == "completed"
+    assert (skills.count("a"), skills.count("b")) == (3, 3)
+    assert status_of(result, "b") == "failed"
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_failing_branch_and_its_siblings(skills: Skills, wait: bool) -> None:
+    result = run_text(f"""
+        steps:
+          - id: p
+            type: parallel
+            wait_for_all: {str(wait).lower()}
+            branches:
+              - steps: [{{id: bad, type: skill, config: {FAILING}}}]
+              - steps:
+                  - {{id: slow, type: skill, config: {{skill: sleep, parameters: {{seconds: 0.5, name: slow}}}}}}
+                  - {{id: later, type: skill, depends_on: [slow], config: {{skill: echo, parameters: {{name: later}}}}}}
+    """)
+    assert result.status == "failed"
+    assert result.error is not None
+    assert result.error.error == "NoisyError"
+    assert skills.count("later") == (1 if wait else 0)
+
+
+def test_all_errors_of_a_parallel_are_collected(skills: Skills) -> None:
+    result = run_text("""
+        steps:
+          - id: p
+            type: parallel
+            on_failure: continue
+            branches:
+              - steps: [{id: one, type: skill, config: {skill: fail, parameters: {message: first}}}]
+              - steps: [{id: two, type: skill, config: {skill: fail, parameters: {message: second}}}]
+              - steps: [{id: ok, type: skill, config: {skill: echo, parameters: {value: 3}}}]
+          - {id: after, type: transform, depends_on: [p], config: {data: {st: "{{ steps.p.status }}", m: "{{ errors.p.message }}", ok: "{{ steps.ok.output }}"}}}
+    """)
+    assert result.status == "completed"
+    output = result.output["after"]
+    assert output["st"] == "failed"
+    assert "first" in output["m"] and "second" in output["m"]
+
+
+def test_an_expression_that_fails_in_a_branch_waits_for_the_siblings(skills: Skills) -> None:
+    result = run_text("""
+        steps:
+          - id: p
+            type: parallel
+            branches:
+              - steps:
+                  - {id: z, type: transform, config: {expression: "null"}}
+                  - {id: bad, type: transform, depends_on: [z], config: {expression: "steps.z.output < 1"}}
+              - steps:
+                  - {id: slow, type: skill, config: {skill: sleep, parameters: {seconds: 0.3}}}
+                  - {id: later, type: skill, depends_on: [slow], config: {skill: echo, parameters: {name: later}}}
+    """)
+    assert result.status == "failed"
+    assert skills.count("later") == 1
+
+
+def test_a_transform_that_may_fail_and_go_on(skills: Skills) -> None:
+    result = run_text("""
+        steps:
+          - {id: z, type: transform, config: {expression: "null"}}
+          - {id: bad, type: transform, depends_on: [z], on_failure: continue, config: {expression: "steps.z.output < 1"}}
+          - {id: after, type: transform, depends_on: [bad], config: {expression: "errors.bad.error"}}
+    """)
+    assert result.output == {"after": "ExpressionError"}
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_finally_runs_once_whatever_happened(skills: Skills, fails: bool) -> None:
+    skill = "fail" if fails else "echo"
+    result = run_text(f"""
+        steps: [{{id: body, type: skill, config: {{skill: {skill}, parameters: {{name: body}}}}}}]
+        finally:
+          - {{id: tidy, type: skill, config: {{skill: echo, parameters: {{name: tidy, value: "{{{{ execution.status }}}} {{{{ execution.error.error }}}}"}}}}}}
+    """)
+    assert result.status == ("failed" if fails else "completed")
+    assert skills.calls[-1] == ("tidy", "failed NoisyError" if fails else "completed ")
+    assert skills.count("tidy") == 1
+    if fails:
+        assert result.error is not None
+        assert result.error.error == "NoisyError"
+    else:
+        assert result.output == {"body": None}
+
+
+def test_finally_reads_what_the_body_gave(skills: Skills) -> None:
+    result = run_text("""
+        outputs: {x: "{{ steps.body.output }}", t: "{{ steps.tidy.output }}"}
+        steps: [{id: body, type: skill, config: {skill: echo, parameters: {value: 5}}}]
+        finally: [{id: tidy, type: transform, config: {expression: "steps.body.output + 1"}}]
+    """)
+    assert result.output == {"x": 5, "t": 6}
+
+
+@pytest.mark.parametrize(("fails", "sent"), [(True, ["failed", "both"]), (False, ["completed", "both"])])
+def test_notifications_are_sent_for_their_outcome_and_never_fail_the_execution(
+    skills: Skills, fails: bool, sent: list[str]
+) -> None:
+    skill = "fail" if fails else "echo"
+    result = run_text(f"""
+        notifications:
+          - {{on: [failed], config: {{channel: event, message: failed}}}}
+          - {{on: [completed], config: {{channel: event, message: completed}}}}
+          - {{on: [completed, failed], config: {{channel: webhook, url: "https://127.0.0.1:9/x", message: both}}}}
+        steps: [{{id: body, type: skill, config: {{skill: {skill}}}}}]
+    """)
+    assert result.status == ("failed" if fails else "completed")
+
+
+def test_a_failure_of_finally_fails_the_execution(skills: Skills) -> None:
+    result = run_text(f"""
+        steps: [{{id: body, type: skill, config: {{skill: echo}}}}]
+        finally: [{{id: tidy, type: skill, config: {FAILING}}}]
+    """)
+    assert result.status == "failed"
+
+
+def test_the_workflows_policy_is_the_default(skills: Skills) -> None:
+    result = run_text(f"""
+        settings: {{on_error: continue}}
+        steps:
+          - {{id: f, type: skill, config: {FAILING}}}
+          - {{id: g, type: skill, depends_on: [f], config: {{skill: echo, parameters: {{value: 1}}}}}}
+    """)
+    assert (result.status, result.output) == ("completed", {"g": 1})
+
+
+def test_unsupported_actions_are_said(skills: Skills) -> None:
+    (compiled,) = compile_text("""
+        rollback: [{id: undo, type: skill, config: {skill: echo}}]
+        steps: [{id: f, type: skill, on_failure: rollback, config: {skill: echo}}]
+    """)
+    found = [(item.severity.value, item.code) for item in compiled.diagnostics]
+    assert ("unsupported", "A007") in found
