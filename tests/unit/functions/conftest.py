@@ -137,8 +137,9 @@ def sample() -> Callable[[str], dict[str, Any]]:
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """AWS by moto, with clients of its own."""
-    from aslant.adapters import clients
     from moto import mock_aws
+
+    from aslant.adapters import clients
 
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.setenv(name, "testing")

@@ -6,6 +6,7 @@ import ipaddress
 import socket
 
 import pytest
+
 from aslant.adapters.guarded_http import GuardedHttp, resolve, target
 from aslant.addresses import AllowList, is_public
 from aslant.errors import AuthorizationError, NetworkError, ValidationError

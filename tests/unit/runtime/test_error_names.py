@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
+
 from aslant import errors
 from aslant.error_names import HTTP, NEVER_RETRIED, RETRYABLE, TIMEOUTS, canonical, canonical_all, is_retried
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+
 from aslant.adapters.guarded_http import GuardedHttp
 from aslant.errors import NetworkError, StepTimeout
 from aslant.ports import HttpRequest

@@ -6,6 +6,7 @@ import time
 import traceback
 
 import pytest
+
 from aslant import bootstrap, errors
 from aslant.configs.base import Config, Text
 from aslant.contracts import MAX_PAYLOAD
