@@ -12,6 +12,8 @@ from translator.asl.values import Deferred, query
 from translator.expressions.tree import Literal, Slot
 from translator.model.workflow import Step
 
+DEFAULT_LIMIT = 3600  # seconds to wait for an answer
+
 # A refused approval's cause is its decision as JSON.
 DECISION = query(
     '($cause:=$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"";'
@@ -49,8 +51,12 @@ def _gate(
     if escalated:
         config["approvers"] = config.get("escalate_to") or []
     state = tasks.invoke(machine, writer, run, config, secrets, "approval", token=True)
-    limit = math.ceil(step.timeout or machine.workflow.settings.timeout or tasks.CHILD_LIMIT)
-    state["TimeoutSeconds"] = state["Arguments"]["Payload"]["timeout"] = max(1, limit)
+    payload = state["Arguments"]["Payload"]
+    if escalated:  # a further attempt, so that it is a request of its own
+        retry = tasks.retries_of(machine, step)[0]
+        payload["attempt"] = query(f"$states.context.State.RetryCount+{retry.max_attempts if retry else 1}")
+    limit = math.ceil(step.timeout or _plain(step, "timeout", None) or DEFAULT_LIMIT)
+    state["TimeoutSeconds"] = payload["timeout"] = max(1, limit)
     entry = machine.entries.get(block.frame, {}) if machine.is_direct(block, step) else {}
     catch: list[dict[str, Any]] = []
     if _plain(step, "on_reject", "fail") == "continue":
@@ -82,7 +88,7 @@ def _expired(machine: Machine, block: Block, run: Run, following: str | None, es
         return _gate(machine, block, run, following, writer, escalated=True)
     if policy == "cancel":
         state: State = {"Type": "Fail", "Error": "Cancelled", "Cause": "nobody answered the approval in time"}
-        return machine.add(block, step, "expired", state, "expired")
+        return machine.add(block, step, "failed", state, "expired")
     if _plain(step, "on_reject", "fail") == "continue":
         return _answered(machine, block, run, following, {"approved": False, "by": "timeout"}, "expired", "expired")
     return _refused(machine, block, run, following)
@@ -118,9 +124,9 @@ def _refused(machine: Machine, block: Block, run: Run, following: str | None) ->
             "Assign": {variable: {"error": "ApprovalExpired", "message": "nobody answered in time", "step": step.id}},
             "Next": name,
         }
-        return machine.add(block, step, "expired", failed, "expired")
+        return machine.add(block, step, "failed", failed, "expired")
     state: State = {"Type": "Fail", "Error": "ApprovalExpired", "Cause": "nobody answered the approval in time"}
-    return machine.add(block, step, "expired", state, "expired")
+    return machine.add(block, step, "failed", state, "expired")
 
 
 def _answered(

@@ -1,0 +1,91 @@
+"""Workflows that call workflows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.execution.support import Skills, compile_text, run_text
+from translator.diagnostics import TranslatorError
+
+KID = """
+    id: kid
+    inputs:
+      x: {type: number, required: true}
+      y: {type: number, default: 7}
+    steps: [{id: add, type: skill, config: {skill: echo, parameters: {value: "{{ input.x * 10 + input.y }}"}}}]
+"""
+
+
+def test_a_child_gets_its_input_and_gives_its_output(skills: Skills) -> None:
+    result = run_text("""
+        id: par
+        steps: [{id: call, type: workflow, workflow: kid, input: {x: 2}}]
+    """, KID)
+    assert result.output == {"call": {"add": 27}}
+
+
+def test_children_in_a_loop_are_executions_of_their_own(skills: Skills) -> None:
+    result = run_text("""
+        id: par
+        steps:
+          - {id: each, type: foreach, items: [1, 1, 2], steps: [{id: call, type: workflow, workflow: kid, input: {x: "{{ item }}"}}]}
+          - {id: again, type: workflow, depends_on: [each], workflow: kid, input: {x: 1}}
+    """, KID)
+    assert result.status == "completed"
+    assert skills.count("echo") == 4
+
+
+def test_a_failing_child_fails_its_parent(skills: Skills) -> None:
+    result = run_text("""
+        id: par
+        steps: [{id: call, type: workflow, workflow: kid}]
+    """, """
+        id: kid
+        steps: [{id: f, type: skill, config: {skill: fail}}]
+    """)
+    assert result.status == "failed"
+    assert result.error is not None
+    assert result.error.step == "call"
+
+
+def test_each_attempt_is_an_execution_of_its_own(skills: Skills) -> None:
+    result = run_text("""
+        id: par
+        steps: [{id: call, type: workflow, workflow: kid, retry: {max_attempts: 3, delay: 1, on: ['*']}}]
+    """, """
+        id: kid
+        steps: [{id: f, type: skill, config: {skill: flaky, parameters: {name: f, times: 2}}}]
+    """)
+    assert (result.status, result.output) == ("completed", {"call": {"f": 3}})
+
+
+def test_fire_and_forget(skills: Skills) -> None:
+    result = run_text("""
+        id: par
+        steps:
+          - {id: call, type: workflow, workflow: kid, wait_for_completion: false, input: {x: 1}}
+          - {id: after, type: skill, depends_on: [call], config: {skill: echo, parameters: {name: after}}}
+    """, KID)
+    assert result.status == "completed"
+    assert result.output == {"after": None}
+
+
+@pytest.mark.parametrize(("texts", "code"), [
+    (["id: a\nsteps: [{id: s, type: workflow, workflow: a}]"], "G018"),
+    (["id: a\nsteps: [{id: s, type: workflow, workflow: b}]", "id: b\nsteps: [{id: s, type: workflow, workflow: a}]"], "G018"),
+    (["id: a\nsteps: [{id: s, type: workflow, workflow: kid, input: {x: 1, z: 2}}]", KID], "G023"),
+    (["id: a\nsteps: [{id: s, type: workflow, workflow: kid}]", KID], "G024"),
+    ([KID, KID], "G020"),
+])
+def test_calls_that_cannot_work_are_refused(texts: list[str], code: str) -> None:
+    with pytest.raises(TranslatorError) as caught:
+        compile_text(*texts)
+    assert code in {found.code for found in caught.value.diagnostics}
+
+
+def test_the_circle_of_calls_is_shown() -> None:
+    with pytest.raises(TranslatorError) as caught:
+        compile_text(
+            "id: a\nsteps: [{id: s, type: workflow, workflow: b}]", "id: b\nsteps: [{id: s, type: workflow, workflow: a}]"
+        )
+    assert "a → b → a" in {found.message.split(": ")[-1] for found in caught.value.diagnostics}
