@@ -86,7 +86,7 @@ def _reduced(error: ValidationError, document: Map) -> list[tuple[Path, list[Any
     found: dict[Path, list[Any]] = defaultdict(list)
     for place, members in groups.items():
         plain = members.pop("", [])
-        for path, item in plain + _meant(place, members):
+        for path, item in plain + _meant(place, members, _value(document, place)):
             found[path].append(item)
     return list(found.items())
 
@@ -111,10 +111,11 @@ def _split(item: Any, document: Map) -> tuple[Path, Path | None, str]:
     return tuple(path), union, member
 
 
-def _meant(place: Path, members: dict[str, list[tuple[Path, Any]]]) -> list[tuple[Path, Any]]:
+def _meant(place: Path, members: dict[str, list[tuple[Path, Any]]], value: Any) -> list[tuple[Path, Any]]:
     """The errors of the union member that fits best; those of all members when the value has a type of none."""
+    wrong = set(_KINDS) if isinstance(value, str) else {*_KINDS, "literal_error"}
     fitting = [errors for errors in members.values()
-        if not any(path == place and item["type"] in _KINDS for path, item in errors)]
+        if not any(path == place and item["type"] in wrong for path, item in errors)]
     if not fitting:
         return [error for errors in members.values() for error in errors]
     deep = [errors for errors in fitting if any(len(path) > len(place) for path, _ in errors)]
@@ -137,7 +138,7 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
     elif name == "missing":
         findings.add(rules.MISSING_KEY, f"{label(path[:-1], within)} has no {path[-1]!r}", position_of(document, path[:-1]),
             hint=f"add `{path[-1]}:`")
-    elif name in ("literal_error", "enum"):
+    elif name == "literal_error" and len(problem) == 1:
         allowed = str(first["ctx"]["expected"])
         value = _value(document, path)
         words = [word.strip("' ") for word in allowed.replace(" or ", ",").split(",")]
