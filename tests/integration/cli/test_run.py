@@ -130,7 +130,7 @@ def test_a_failure_names_step_reason_place_and_what_to_do(folder: Path, capsys: 
     assert main(["run", "flow.yaml", "--skills", "skills.py"]) == 3
     captured = capsys.readouterr()
     assert captured.out == "" and "\x1b" not in captured.err
-    assert "flow.yaml:19:13: step one[" in captured.err
+    assert "flow.yaml:19:18: step one[" in captured.err
     assert ": LookupError\n  nothing there" in captured.err
     assert "   19 |     steps: [{id: one" in captured.err and "hint:" in captured.err
 

@@ -1,0 +1,147 @@
+"""The command line as a process: terminals, signals, and what is imported."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PATH = os.pathsep.join([str(ROOT), str(ROOT / "layers/runtime/python")])
+LIMIT = 60  # seconds; generous, since a loaded machine is slow to start Python
+
+ASK = """\
+dialect: canonical
+name: ask
+steps:
+  - {id: sign-off, type: approval, timeout: 3600, config: {message: "Ship it?"}}
+outputs: {by: "{{ steps['sign-off'].output.approved }}"}
+"""
+NAPS = """\
+dialect: canonical
+name: naps
+steps:
+  - {id: nap, type: workflow, workflow: nap}
+"""
+NAP = """\
+dialect: canonical
+name: nap
+steps:
+  - {id: sleep, type: wait, seconds: 3600}
+"""
+
+
+def environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASLANT_", "NO_COLOR"))}
+    return {**kept, "PYTHONPATH": PATH, "TERM": "xterm-256color"}
+
+
+def aslant(*argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "infra.cli.main", *argv], cwd=cwd, env=environment(),
+        capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+def test_checking_a_definition_imports_neither_aws_nor_the_local_cloud(tmp_path: Path) -> None:
+    (tmp_path / "ask.yaml").write_text(ASK, encoding="utf-8")
+    code = """if True:
+        import sys
+        from infra.cli.main import main
+        assert main(["validate", "ask.yaml"]) == 0
+        heavy = ("boto3", "botocore", "moto", "jsonata", "aws_lambda_powertools", "rich.console", "infra.local.cloud")
+        print([name for name in heavy if name in sys.modules])
+    """
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+        timeout=LIMIT, check=True)
+    assert done.stdout == "no findings\n[]\n"
+
+
+class Terminal:
+    """A process with a terminal of its own."""
+
+    def __init__(self, argv: list[str], cwd: Path) -> None:
+        self._master, slave = pty.openpty()
+        self.process = subprocess.Popen([sys.executable, "-m", "infra.cli.main", *argv], cwd=cwd, env=environment(),
+            stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+        os.close(slave)
+        self.seen = ""
+
+    def read_until(self, text: str | None) -> str:
+        """What was shown so far, once `text` is a part of it (or, with None, once the process has ended)."""
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end and (text is None or text not in self.seen):
+            ready, _, _ = select.select([self._master], [], [], 0.2)
+            if ready:
+                try:
+                    chunk = os.read(self._master, 65536)
+                except OSError:  # the other side is closed
+                    break
+                self.seen += chunk.decode()
+        assert text is None or text in self.seen, self.seen
+        return self.seen
+
+    def write(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def close(self) -> int:
+        self.read_until(None)
+        try:
+            return self.process.wait(timeout=LIMIT)
+        finally:
+            os.close(self._master)
+
+
+@pytest.mark.parametrize(("answer", "code", "shown"), [("y", 0, '"by": true'), ("maybe\nno", 3, "ApprovalRejected")])
+def test_a_person_is_asked_at_the_terminal(answer: str, code: int, shown: str, tmp_path: Path) -> None:
+    (tmp_path / "ask.yaml").write_text(ASK, encoding="utf-8")
+    terminal = Terminal(["run", "ask.yaml"], tmp_path)
+    assert "Ship it?" in terminal.read_until("approve? [y/n] ")
+    terminal.write(f"{answer}\n")
+    assert terminal.close() == code, terminal.seen
+    assert shown in terminal.seen and "\x1b[" in terminal.seen  # a coloured tree
+    assert ("neither approve nor reject" in terminal.seen) == (answer != "y")
+
+
+def test_an_interrupt_stops_the_run_and_its_children(tmp_path: Path) -> None:
+    (tmp_path / "naps.yaml").write_text(NAPS, encoding="utf-8")
+    (tmp_path / "nap.yaml").write_text(NAP, encoding="utf-8")
+    process = subprocess.Popen([sys.executable, "-m", "infra.cli.main", "run", "naps.yaml"], cwd=tmp_path,
+        env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    first = process.stderr.readline()
+    assert "running" in first and "nap" in first
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=LIMIT)
+    assert process.returncode == 130
+    assert out == "" and "cancelled" in err and err.endswith("aslant: interrupted\n")
+
+
+def test_a_pipe_that_closes_early_is_no_fault(tmp_path: Path) -> None:
+    steps = "\n".join(f"  - {{id: s{number}, type: wait, seconds: 1}}" for number in range(200))
+    (tmp_path / "big.yaml").write_text(f"dialect: canonical\nname: big\nsteps:\n{steps}\n", encoding="utf-8")
+    process = subprocess.Popen([sys.executable, "-m", "infra.cli.main", "compile", "big.yaml"], cwd=tmp_path,
+        env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=LIMIT) == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize("template", ["hello", "approval"])
+def test_a_starter_definition_runs_as_it_is(template: str, tmp_path: Path) -> None:
+    made = aslant("new", "mine", "--template", template, cwd=tmp_path)
+    assert made.returncode == 0
+    options = ["--approve", "sign-off"] if template == "approval" else []
+    done = aslant("run", "mine.yaml", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    output = json.loads(done.stdout)
+    assert output == ({"greeting": "Good morning, world!"} if template == "hello" else {"parcels": [
+        {"parcel": {"to": "north", "pieces": 30}}, {"parcel": {"to": "south", "pieces": 30}}]})
+    assert "\x1b" not in done.stderr
