@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from functions.steps.agent.handler import handler
 
 from aslant import bootstrap
 from aslant.adapters import bedrock
 from aslant.ports import ModelAnswer, ModelRequest
 from aslant.settings import MODEL_ALIASES
+from functions.steps.agent.handler import handler
 
 
 class Scripted:

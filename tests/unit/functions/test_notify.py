@@ -6,6 +6,7 @@ import json
 
 import boto3
 import pytest
+
 from functions.steps.notify.handler import handler
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from functions.steps.skill import logic
-from functions.steps.skill.handler import handler
-from functions.steps.unavailable.handler import handler as unavailable
 
 from aslant import bootstrap, skills
 from aslant.errors import StepTimeout, named
+from functions.steps.skill import logic
+from functions.steps.skill.handler import handler
+from functions.steps.unavailable.handler import handler as unavailable
 
 
 @pytest.fixture(autouse=True)

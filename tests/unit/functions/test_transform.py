@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from functions.steps.transform.handler import handler
 
+from functions.steps.transform.handler import handler
 from translator.diagnostics import NOWHERE, Findings
 from translator.expressions.parser import parse
 from translator.expressions.resolve import Names, resolve

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from aslant.configs.base import LOWER, MAYBE, Config, Count, Data, Name, Text
+from aslant.configs.base import LOWER, MAYBE, Config, Data, Name, Text
 
 
 class AgentConfig(Config):
@@ -27,7 +27,7 @@ class AgentConfig(Config):
     """More named data for the model, added like `input`."""
     temperature: Annotated[float, Field(ge=0, le=2), MAYBE] = 0.7
     """Randomness. Bedrock's models take 0 to 1; more counts as 1."""
-    max_tokens: Annotated[Count, Field(ge=1, le=200_000)] = 2000
+    max_tokens: Annotated[int, Field(ge=1, le=200_000), MAYBE] = 2000
     """The longest answer, in tokens."""
     output_format: Annotated[Literal["text", "json", "json_array", "markdown"], LOWER] = "text"
     """What the output is: a text, parsed JSON, a parsed JSON list, or Markdown text."""

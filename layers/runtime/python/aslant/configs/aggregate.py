@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from aslant.configs.base import LOWER, Config, Name, Seconds, Text
+from aslant.configs.base import LOWER, Config, Name, ScriptSeconds, Text
 
 
 class AggregateConfig(Config):
@@ -27,7 +27,7 @@ class AggregateConfig(Config):
     """Combine this field of each result."""
     title: Text = "Report"
     """The heading of a markdown report."""
-    timeout: Annotated[Seconds, Field(le=300)] = 30
+    timeout: ScriptSeconds = 30
     """Seconds that a script may run."""
 
     @model_validator(mode="after")

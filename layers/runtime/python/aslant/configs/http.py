@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from aslant.configs.base import LOWER, MAYBE, UNKNOWN, UPPER, Config, Count, Flag, Name, Scalar, Scalars, Seconds, Text
+from aslant.configs.base import LOWER, MAYBE, UNKNOWN, UPPER, Config, Flag, Name, Scalar, Scalars, Seconds, Text
 
 Method = Annotated[Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"], UPPER]
 QueryValue = Annotated[Scalar | list[Scalar], MAYBE]
@@ -83,7 +83,7 @@ class HttpConfig(Config):
     """Seconds for the whole request, redirects and reading included."""
     expected_status: Annotated[list[Status], BeforeValidator(_listed), MAYBE] = Field(default_factory=_success)
     """The statuses that are a success: 200, `2xx`, `200-204`, or a list of such."""
-    max_response_bytes: Annotated[Count, Field(le=50_000_000)] = 5_000_000
+    max_response_bytes: Annotated[int, Field(ge=0, le=50_000_000), MAYBE] = 5_000_000
     """Bytes of the response, after decompression, that are read before the step fails."""
     follow_redirects: Flag = True
     """Whether redirects are followed (10 at most)."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from aslant.configs.base import MAYBE, Config, Count, Data, Flag, Name, Seconds
+from aslant.configs.base import MAYBE, Config, Data, Flag, Name, Seconds
 
 
 class DeployConfig(Config):
@@ -31,7 +31,7 @@ class ScaleConfig(Config):
 
     resource: Name
     """The workload, `deployment/app` or an ECS service."""
-    replicas: Annotated[Count, Field(le=10_000)]
+    replicas: Annotated[int, Field(ge=0, le=10_000), MAYBE]
     """How many."""
     namespace: Name = "default"
     """The namespace of a Kubernetes workload."""

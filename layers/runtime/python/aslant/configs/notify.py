@@ -22,7 +22,7 @@ class NotifyConfig(Config):
     """The ARN of an SNS topic; the installation's topic when left out."""
     url: TextOrTexts | None = None
     """The address of a webhook, or several."""
-    subject: Annotated[Text, MAYBE] = ""
+    subject: Text = ""
     """The subject of an email or SNS message."""
     message: Any = ""
     """The message: a text, or data that is sent as JSON."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from aslant.configs.base import LOWER, MAYBE, Config, Count, Data, Flag, Name, Seconds
+from aslant.configs.base import LOWER, MAYBE, Config, Data, Flag, Name, Seconds
 
 
 class QueryConfig(Config):
@@ -26,7 +26,7 @@ class QueryConfig(Config):
     """Values that are bound to the query's placeholders: a list for `$1`, an object for names. Never pasted in."""
     read_only: Flag = False
     """Refuse everything that writes."""
-    max_rows: Annotated[Count, Field(ge=1)] = 1000
+    max_rows: Annotated[int, Field(ge=1), MAYBE] = 1000
     """Rows that are read at most."""
     timeout: Seconds = 30
     """Seconds that the query may take."""

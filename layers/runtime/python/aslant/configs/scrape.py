@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from aslant.configs.base import Config, Count, Flag, Name, Seconds, TextOrTexts
+from aslant.configs.base import MAYBE, Config, Flag, Name, Seconds, TextOrTexts
 
 
 class ScrapeConfig(Config):
@@ -25,7 +25,7 @@ class ScrapeConfig(Config):
     """Keep a picture of each page."""
     timeout: Seconds = 30
     """Seconds for each page."""
-    limit: Annotated[Count, Field(ge=1, le=10_000)] = 100
+    limit: Annotated[int, Field(ge=1, le=10_000), MAYBE] = 100
     """The most elements that are returned."""
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from aslant.configs.base import LOWER, MAYBE, Config, Data, DataFormat, Name, Seconds
+from aslant.configs.base import LOWER, MAYBE, Config, Data, DataFormat, Name, ScriptSeconds
 
 
 class Evaluate(Config):
@@ -40,7 +40,7 @@ class TransformConfig(Config):
     """How to read `data` when it is a text."""
     output_format: DataFormat = "json"
     """How to write the output: a value, CSV text or plain text."""
-    timeout: Annotated[Seconds, Field(le=300)] = 30
+    timeout: ScriptSeconds = 30
     """Seconds that a script may run."""
     evaluate: Annotated[Evaluate, MAYBE] | None = None
     """Written by the translator."""
