@@ -272,7 +272,7 @@ class _Reader:
 
     def key(self, event: Any, depth: int) -> str | None:
         if not isinstance(event, yaml.ScalarEvent):
-            if isinstance(event, yaml.AliasEvent) and isinstance(self.anchors.get(event.anchor), str):
+            if isinstance(event, yaml.AliasEvent) and isinstance(self.anchors.get(str(event.anchor)), str):
                 return str(self.alias(event))
             self.fail(rules.KEY_NOT_TEXT, "a key must be a text", event)
             self.value(event, depth + 1)

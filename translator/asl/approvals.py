@@ -57,7 +57,7 @@ def _gate(
         payload["attempt"] = query(f"$states.context.State.RetryCount+{retry.max_attempts if retry else 1}")
     limit = math.ceil(step.timeout or _plain(step, "timeout", None) or DEFAULT_LIMIT)
     state["TimeoutSeconds"] = payload["timeout"] = max(1, limit)
-    entry = machine.entries.get(block.frame, {}) if machine.is_direct(block, step) else {}
+    entry = machine.entry(block, step)
     catch: list[dict[str, Any]] = []
     if _plain(step, "on_reject", "fail") == "continue":
         catch.append({
@@ -105,8 +105,8 @@ def _refused(machine: Machine, block: Block, run: Run, following: str | None) ->
             continue
         if reaction.action != "continue":
             break
-        assign = dict(machine.entries.get(block.frame, {}) if machine.is_direct(block, step) else {})
-        kept = {
+        assign = machine.entry(block, step)
+        kept: dict[str, Any] = {
             "status": "failed",
             "error": {"error": "ApprovalExpired", "message": "nobody answered in time", "step": step.id},
             "output": {"approved": False, "by": "timeout"},

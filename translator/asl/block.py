@@ -119,7 +119,7 @@ class Machine:
 
     def assign_results(self, step: Step, block: Block, sources: Mapping[str, Any]) -> dict[str, Any]:
         """The `Assign` of a completed step: `sources` by kind (output, route)."""
-        found: dict[str, Any] = dict(self.entries.get(block.frame, {}) if self.is_direct(block, step) else {})
+        found: dict[str, Any] = self.entry(block, step)
         for slot, name in self.variables.own(step.id, block.frame):
             if slot.kind == "status":
                 found[name] = "completed"
@@ -130,6 +130,10 @@ class Machine:
             else:
                 found[name] = None
         return found
+
+    def entry(self, block: Block, step: Step) -> dict[str, Any]:
+        """What the first step of a loop's body assigns besides its own result: the item, if others read it."""
+        return dict(self.entries.get(block.frame, {})) if self.is_direct(block, step) else {}
 
     def is_direct(self, block: Block, step: Step) -> bool:
         """Whether the step is the first of a loop's body and reads the item from its own input."""

@@ -9,6 +9,7 @@ from translator.asl import native, tasks
 from translator.asl.approvals import approval_step
 from translator.asl.block import Block, Machine, Origin, State, close, error_object
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
+from translator.asl.retries import retry_rules
 from translator.asl.values import Bind, query
 from translator.asl.variables import follows
 from translator.expressions.jsonata import text_literal
@@ -74,7 +75,7 @@ def _run(machine: Machine, block: Block, run: Run, following: str | None, arms: 
         return main
     writer = machine.writer(block, step, machine.own_input(block, step))
     condition = writer.source(native.as_condition(step.when))
-    skip = dict(machine.entries.get(block.frame, {}) if machine.is_direct(block, step) else {})
+    skip = machine.entry(block, step)
     skip |= machine.variables.skipped(run, block.frame)
     if arms is not None:
         skip |= machine.variables.skipped(arms, block.frame)
@@ -211,7 +212,7 @@ def _parallel(machine: Machine, block: Block, run: Run, following: str | None) -
         outer = body_block(machine, Body(run.wrap, None), step.id, extra)
         entry = _branches(machine, outer, run, None, kept)
         state: State = {"Type": "Parallel", "Branches": [close(outer, entry)]}
-        retry, _ = tasks.retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
+        retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
         if retry:
             state["Retry"] = retry
         received = _received(machine, [outer], run.frame)
@@ -239,7 +240,7 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
     received = _received(machine, blocks, run.frame if run.wrap is None else run.wrap)
     result = native.parallel_result(step)
     if not step.wait_for_all:
-        retry, _ = tasks.retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
+        retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
         if retry:
             state["Retry"] = retry
         return tasks.finish(machine, block, run, state, result, following, skips=received)
@@ -313,7 +314,7 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
     state["ItemSelector"] = selector
     state["MaxConcurrency"] = native.concurrency(machine, step)
     state["ItemProcessor"] = {"ProcessorConfig": {"Mode": "INLINE"}, **maps}
-    retry, _ = tasks.retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
+    retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
     if retry:
         state["Retry"] = retry
     return tasks.finish(machine, block, run, state, "$states.result", following), writer.deferred

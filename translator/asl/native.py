@@ -136,7 +136,7 @@ def _seconds(machine: Machine, writer: Writer, step: Step) -> Any:
         if value != int(value):
             machine.findings.add(rules.WHOLE_SECONDS, f"a wait of {value:g} s becomes {math.ceil(value)} s", step.at)
         return max(0, math.ceil(value))
-    node = Call("max", (Literal(0), Call("ceil", (value,))), value.at)
+    node: Node = Call("max", (Literal(0), Call("ceil", (as_node(value),))), step.at)
     return query(writer.source(node))
 
 

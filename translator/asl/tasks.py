@@ -127,7 +127,7 @@ def _catcher(
 ) -> dict[str, Any]:
     step = run.step
     if action == "continue":
-        assign = dict(machine.entries.get(block.frame, {}) if machine.is_direct(block, step) else {})
+        assign: dict[str, Any] = machine.entry(block, step)
         for body in run.bodies:
             assign |= machine.variables.skipped(body.plan, block.frame)
         for slot, name in machine.variables.own(step.id, block.frame):

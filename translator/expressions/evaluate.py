@@ -46,7 +46,7 @@ from translator.expressions.values import (
 )
 
 MAX_OPERATIONS = 100_000
-MAX_WORK = 3_000_000  # values and text blocks looked at by comparisons and functions
+MAX_WORK = 1_500_000  # values and text blocks looked at by comparisons and functions
 _DONE = object()
 
 
@@ -81,13 +81,14 @@ class _Run:
             raise ExpressionError(f"more than {MAX_OPERATIONS:,} operations")
         return _WALK[type(node)](self, node)
 
-    def charge(self, *looked_at: Json, deep: bool = True) -> None:
-        """Account for work that grows with values."""
+    def charge(self, *looked_at: Json, cost: str = "deep") -> None:
+        """Account for work that grows with values; see `Function.cost`."""
         for value in looked_at:
             if isinstance(value, str):
                 self.work += len(value) >> 4
             elif isinstance(value, (list, dict)):
-                self.work += values.weight(value, MAX_WORK - self.work) if deep else len(value)
+                weight = len(value) if cost == "flat" else values.weight(value, MAX_WORK - self.work)
+                self.work += 4 * weight if cost == "heavy" else weight
         if self.work > MAX_WORK:
             raise ExpressionError("more work than one expression may take")
 
@@ -221,7 +222,7 @@ class _Run:
     def applied(self, function: Function, args: list[Json]) -> Json:
         assert function.run is not None
         if function.cost != "none":
-            self.charge(*args, deep=function.cost == "deep")
+            self.charge(*args, cost=function.cost)
         result = function.run(*args)
         if isinstance(result, str) and len(result) > MAX_TEXT:
             raise ExpressionError(f"a text of more than {MAX_TEXT:,} characters")
@@ -232,7 +233,7 @@ class _Run:
     # -- bounds
 
     def joined(self, parts: list[Json]) -> str:
-        self.charge(*parts)
+        self.charge(*parts, cost="heavy")
         texts = [values.text(part) for part in parts]
         if sum(map(len, texts)) > MAX_TEXT:
             raise ExpressionError(f"a text of more than {MAX_TEXT:,} characters")

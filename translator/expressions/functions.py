@@ -26,7 +26,7 @@ class Function:
     takes: tuple[tuple[str, ...], ...] = ()
     texts: tuple[int, ...] = ()
     deterministic: bool = True
-    cost: str = "flat"  # what the evaluator counts for an argument: nothing, its items or its whole tree
+    cost: str = "flat"  # what the evaluator counts for an argument: none, its items, its whole tree (deep, heavy)
 
 
 _TEXT = ("string",)
@@ -39,7 +39,7 @@ MANY = 20
 _TABLE = (
     Function("len", 1, 1, library.length, ("$_len({0})",), "number", (_SIZED,), cost="none"),
     Function("count", 1, 1, library.count, ("$count($_list({0}))",), "number", (_LIST,), cost="none"),
-    Function("str", 1, 1, values.text, ("$_t({0})",), "string", cost="deep"),
+    Function("str", 1, 1, values.text, ("$_t({0})",), "string", cost="heavy"),
     Function("int", 1, 1, library.to_int, (), "number", (("string", "number", "boolean"),)),
     Function("number", 1, 1, library.to_number, (), "number", (("string", "number", "boolean"),)),
     Function("bool", 1, 1, values.truth, ("$_b({0})",), "boolean", cost="none"),
@@ -56,11 +56,11 @@ _TABLE = (
     Function("trim", 1, 1, library.trim, ("$_trim({0})",), "string", (_TEXT,)),
     Function("split", 1, 2, library.split, ("$split({0},\" \")", "$split({0},{1})"), "array", (_TEXT, _TEXT), (1,)),
     Function("join", 1, 2, library.join, ("$join([$map($_list({0}),$_t)])", "$join([$map($_list({0}),$_t)],{1})"),
-        "string", (_LIST, _TEXT), cost="deep"),
+        "string", (_LIST, _TEXT), cost="heavy"),
     Function("replace", 3, 3, library.replace, ("$_replace({0},{1},{2})",), "string", (_TEXT, _TEXT, _TEXT), (1,)),
     Function("substring", 2, 3, library.substring, (), "string", (_TEXT, _NUMBER)),
     Function("slice", 2, 3, library.cut, (), None, (("string", "array"), _NUMBER)),
-    Function("json", 1, 1, library.to_json, ("$_j({0})",), "string", cost="deep"),
+    Function("json", 1, 1, library.to_json, ("$_j({0})",), "string", cost="heavy"),
     Function("parse_json", 1, 1, library.parse_json, (), None, (_TEXT,)),
     # numbers
     Function("min", 1, MANY, library.smallest, ("$_min({0})",)),
@@ -73,9 +73,9 @@ _TABLE = (
     Function("ceil", 1, 1, library.ceil, ("$ceil({0})",), "number", (_NUMBER,)),
     # lists and objects
     Function("range", 1, 3, library.number_range, (), "array", (_NUMBER,)),
-    Function("sort", 1, 1, library.ordered, (), "array", (_LIST,)),
+    Function("sort", 1, 1, library.ordered, (), "array", (_LIST,), cost="heavy"),
     Function("reverse", 1, 1, library.backwards, ("$reverse($_list({0}))",), "array", (_LIST,)),
-    Function("unique", 1, 1, library.unique, (), "array", (_LIST,), cost="deep"),
+    Function("unique", 1, 1, library.unique, (), "array", (_LIST,), cost="heavy"),
     Function("first", 1, 1, library.first, ("$_get($_list({0}),0)",), None, (_LIST,), cost="none"),
     Function("last", 1, 1, library.last, ("$_get($_list({0}),-1)",), None, (_LIST,), cost="none"),
     Function("flatten", 1, 1, library.flatten, (), "array", (_LIST,)),

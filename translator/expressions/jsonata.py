@@ -85,7 +85,10 @@ def write(
     writer = _Writer(bind, type_of, declared)
     reads = sum(isinstance(here, (Attribute, Index)) for here in walk(node))
     writer.many_reads = reads > 1
-    code = with_helpers(writer.code(node).text)
+    try:
+        code = with_helpers(writer.code(node).text)
+    except RecursionError as error:
+        raise NotNative("the expression is nested too deeply") from error
     if len(code) > MAX_CODE:
         raise NotNative(f"the expression has {len(code):,} characters as JSONata")
     return code

@@ -254,7 +254,7 @@ def backwards(items: Json) -> Json:
 
 def unique(items: Json) -> Json:
     """Each value once, in the order of its first place."""
-    seen: set[str] = set()
+    seen: set[tuple[str, Json]] = set()
     result = []
     for item in _need(items, "array", "unique"):
         mark = _mark(item)
@@ -264,8 +264,14 @@ def unique(items: Json) -> Json:
     return result
 
 
-def _mark(value: Json) -> str:
+def _mark(value: Json) -> tuple[str, Json]:
     """Equal values have equal marks, whatever the order of their keys."""
+    if isinstance(value, list | dict):
+        return "json", _sorted_json(value)
+    return type_name(value), values.number(value) if is_number(value) else value
+
+
+def _sorted_json(value: Json) -> str:
     try:
         return json.dumps(_plain(value), sort_keys=True)
     except RecursionError as error:

@@ -35,7 +35,15 @@ from translator.findings import expressions as rules
 _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _RESERVED = {"and", "or", "not", "in", "if", "else", "for"}
 _COMPARISONS = {"==": "==", "===": "==", "!=": "!=", "!==": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_ARITHMETIC = {"+": 1, "-": 1, "~": 2, "*": 3, "/": 3, "//": 3, "%": 3}
+_COALESCE, _OR, _AND, _NOT, _COMPARISON = 1, 2, 3, 4, 5
+_BINDING = {
+    "??": _COALESCE, "||": _OR, "&&": _AND, **dict.fromkeys(_COMPARISONS, _COMPARISON),
+    "+": 6, "-": 6, "~": 7, "*": 8, "/": 8, "//": 8, "%": 8,
+}
+_WORD_BINDING = {
+    "or": _OR, "and": _AND, "in": _COMPARISON, "not": _COMPARISON, "matches": _COMPARISON, "contains": _COMPARISON,
+    "starts": _COMPARISON, "ends": _COMPARISON,
+}
 
 
 def parse(text: str, at: Position, findings: Findings, ids: Collection[str] = ()) -> Node | None:
@@ -53,7 +61,9 @@ def parse(text: str, at: Position, findings: Findings, ids: Collection[str] = ()
         return node
     except Unreadable as problem:
         report(problem, Lexer(text, 0, at, ()), findings)
-        return None
+    except RecursionError:
+        findings.add(rules.TOO_DEEP, "operators and parentheses nested too deeply", at)
+    return None
 
 
 def report(problem: Unreadable, lexer: Lexer, findings: Findings) -> None:
@@ -124,17 +134,18 @@ class Parser:
         message = f"{shown} does not fit here" + (f": {wanted}" if wanted else "")
         return Unreadable(rules.SYNTAX, message, token.start, length, hint)
 
-    # -- levels of precedence
+    # -- operators
 
     def expression(self) -> Node:
+        """A whole expression, conditional included."""
         self.level += 1
         if self.level > MAX_DEPTH:
             raise Unreadable(rules.TOO_DEEP, f"nested more than {MAX_DEPTH} levels deep", self.token.start)
         start = self.token.start
-        node = self.coalesce()
+        node = self.climb(_COALESCE)
         if self.token.is_word("if"):
             self.advance()
-            test = self.coalesce()
+            test = self.climb(_COALESCE)
             if not self.token.is_word("else"):
                 raise self.unexpected("expected else")
             self.advance()
@@ -147,102 +158,81 @@ class Parser:
         self.level -= 1
         return node
 
-    def coalesce(self) -> Node:
+    def climb(self, lowest: int) -> Node:
+        """Operators that bind at least as tightly as `lowest`. A chain of equals is read in a loop, not by recursion."""
         start = self.token.start
-        parts = [self.either()]
-        while self.token.is_op("??"):
-            self.advance()
-            parts.append(self.either())
-        node = parts.pop()
-        while parts:
-            node = Binary("??", parts.pop(), node, self.place(start))
+        node = self.negated() if lowest <= _NOT and self.token.is_word("not") else self.unary()
+        while (binding := self.binding()) >= lowest:
+            if binding == _COALESCE:
+                parts = [node, *self.chained(_COALESCE)]
+                node = parts.pop()
+                while parts:
+                    node = Binary("??", parts.pop(), node, self.place(start))
+            elif binding in (_OR, _AND):
+                items = (node, *self.chained(binding))
+                node = Logic("or" if binding == _OR else "and", items, self.place(start))
+            elif binding == _COMPARISON:
+                node = self.comparison(node, start)
+            else:
+                op = str(self.advance().value)
+                node = Binary(op, node, self.climb(binding + 1), self.place(start))
         return node
 
-    def either(self) -> Node:
-        start = self.token.start
-        items = [self.both()]
-        while self.token.is_word("or") or self.token.is_op("||"):
-            self.advance()
-            items.append(self.both())
-        return items[0] if len(items) == 1 else Logic("or", tuple(items), self.place(start))
+    def binding(self) -> int:
+        """How tightly the operator binds that stands here; 0 if none does."""
+        token = self.token
+        if token.kind == "op":
+            if token.value == "=":
+                raise self.unexpected()
+            return _BINDING.get(str(token.value), 0)
+        return _WORD_BINDING.get(str(token.value), 0) if token.kind == "word" else 0
 
-    def both(self) -> Node:
-        start = self.token.start
-        items = [self.negated()]
-        while self.token.is_word("and") or self.token.is_op("&&"):
+    def chained(self, binding: int) -> list[Node]:
+        operands = []
+        while self.binding() == binding:
             self.advance()
-            items.append(self.negated())
-        return items[0] if len(items) == 1 else Logic("and", tuple(items), self.place(start))
+            operands.append(self.climb(binding + 1))
+        return operands
 
     def negated(self) -> Node:
         starts = []
         while self.token.is_word("not"):
             starts.append(self.advance().start)
-        node = self.comparison()
+        node = self.climb(_NOT + 1)
         for start in reversed(starts):
             node = Unary("not", node, self.place(start))
         return node
 
-    def comparison(self) -> Node:
-        start = self.token.start
-        first = self.arithmetic(1)
+    def comparison(self, first: Node, start: int) -> Node:
         rest: list[tuple[str, Node]] = []
-        while (op := self.comparator()) is not None:
+        while self.binding() == _COMPARISON:
+            op = self.comparator()
+            right = self.climb(_COMPARISON + 1)
             if op in ("contains", "startswith", "endswith"):
                 left = first if not rest else Compare(first, tuple(rest), self.place(start))
-                first, rest = Call(op, (left, self.arithmetic(1)), self.place(start)), []
+                first, rest = Call(op, (left, right), self.place(start)), []
             else:
-                rest.append((op, self.arithmetic(1)))
+                rest.append((op, right))
         return first if not rest else Compare(first, tuple(rest), self.place(start))
 
-    def comparator(self) -> str | None:
-        """Take a comparison operator, if one stands here."""
-        token = self.token
-        if token.kind == "op" and token.value in _COMPARISONS:
-            self.advance()
+    def comparator(self) -> str:
+        """Take the comparison operator that stands here; some are two words."""
+        token = self.advance()
+        if token.kind == "op":
             return _COMPARISONS[str(token.value)]
-        if token.is_word("in", "matches", "contains"):
-            self.advance()
+        second = {"not": "in", "starts": "with", "ends": "with"}.get(str(token.value))
+        if second is None:
             return str(token.value)
-        if token.is_word("not"):
-            self.advance()
-            if not self.token.is_word("in"):
-                raise self.unexpected("expected in")
-            self.advance()
-            return "not in"
-        if token.is_word("starts", "ends"):
-            self.advance()
-            if not self.token.is_word("with"):
-                raise self.unexpected("expected with")
-            self.advance()
-            return f"{token.value}with"
-        if token.is_op("="):
-            raise self.unexpected()
-        return None
-
-    def arithmetic(self, lowest: int) -> Node:
-        start = self.token.start
-        node = self.unary()
-        while self.token.kind == "op" and (binding := _ARITHMETIC.get(str(self.token.value), 0)) >= lowest:
-            op = str(self.advance().value)
-            right = self.arithmetic(binding + 1) if binding < 3 else self.unary()
-            node = Binary(op, node, right, self.place(start))
-        return node
+        if not self.token.is_word(second):
+            raise self.unexpected(f"expected {second}")
+        self.advance()
+        return "not in" if token.value == "not" else f"{token.value}with"
 
     def unary(self) -> Node:
+        """Signs, then a value with its calls and attributes, then a power."""
         signs: list[Token] = []
         while self.token.is_op("-", "+", "!"):
             signs.append(self.advance())
-        node = self.power()
-        for sign in reversed(signs):
-            op = "not" if sign.value == "!" else str(sign.value)
-            if op == "-" and isinstance(node, Literal) and type(node.value) in (int, float):
-                node = Literal(-node.value, self.place(sign.start))  # type: ignore[operator]
-            else:
-                node = Unary(op, node, self.place(sign.start))
-        return node
-
-    def power(self) -> Node:
         start = self.token.start
         node = self.postfix()
         if self.token.is_op("**"):
@@ -252,6 +242,12 @@ class Parser:
                 raise Unreadable(rules.TOO_DEEP, f"nested more than {MAX_DEPTH} levels deep", start)
             node = Binary("**", node, self.unary(), self.place(start))
             self.level -= 1
+        for sign in reversed(signs):
+            op = "not" if sign.value == "!" else str(sign.value)
+            if op == "-" and isinstance(node, Literal) and type(node.value) in (int, float):
+                node = Literal(-node.value, self.place(sign.start))  # type: ignore[operator]
+            else:
+                node = Unary(op, node, self.place(sign.start))
         return node
 
     # -- values
@@ -353,11 +349,11 @@ class Parser:
         if not self.token.is_word("in"):
             raise self.unexpected("expected in")
         self.advance()
-        source = self.coalesce()
+        source = self.climb(_COALESCE)
         condition = None
         if self.token.is_word("if"):
             self.advance()
-            condition = self.coalesce()
+            condition = self.climb(_COALESCE)
         self.expect("]", start)
         return Comprehension(element, str(name.value), source, condition, self.place(start))
 

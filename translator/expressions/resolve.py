@@ -55,7 +55,11 @@ class Names:
 
 def resolve(node: Node, names: Names, findings: Findings) -> Node:
     """The same tree with every name replaced. What cannot be resolved is a finding and reads as null."""
-    return _Resolver(names, findings).node(node, frozenset())
+    try:
+        return _Resolver(names, findings).node(node, frozenset())
+    except RecursionError:
+        findings.add(rules.TOO_DEEP, "operators and parentheses nested too deeply", node.at)
+        return Literal(None, node.at)
 
 
 def did_you_mean(name: str, options: Iterable[str]) -> str:

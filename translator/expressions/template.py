@@ -38,6 +38,9 @@ def parse_template(text: str, at: Position, findings: Findings, ids: Collection[
     except Unreadable as problem:
         report(problem, lexer, findings)
         return Literal("", at)
+    except RecursionError:
+        findings.add(rules.TOO_DEEP, "operators and parentheses nested too deeply", at)
+        return Literal("", at)
     parts.append(text[pos:])
     return _joined(parts, at)
 

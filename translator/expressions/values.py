@@ -105,6 +105,8 @@ def weight(value: Json, limit: int) -> int:
 
 def number_text(value: float) -> str:
     value = number(value)
+    if isinstance(value, int):
+        return str(value)
     return shortest(value) if abs(value) < 1e15 else digits(round(value))
 
 
@@ -195,4 +197,6 @@ def text(value: Json) -> str:
     """A value inside of text: null is nothing, a text itself, everything else its JSON."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else json_text(value)
+    if isinstance(value, str):
+        return value
+    return json_text(value) if isinstance(value, (list, dict)) else _scalar(value, number_text)

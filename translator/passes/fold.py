@@ -135,4 +135,4 @@ def as_node(value: Value) -> Node:
         return ObjectOf(tuple((Literal(key), as_node(item)) for key, item in value.items()))
     if isinstance(value, list):
         return ListOf(tuple(as_node(item) for item in value))
-    return value if is_node(value) else Literal(value)  # type: ignore[no-any-return]
+    return value if is_node(value) else Literal(value)

@@ -117,9 +117,8 @@ class _Rendering:
             for name, declared in inputs.items():
                 written = Map(declared.pos)
                 for key in declared:
-                    if key == "required":
-                        if declared[key]:
-                            required.add(name, declared.at(key))
+                    if key == "required" and declared[key]:
+                        required.add(name, declared.at(key))
                     elif declared[key] is not None or key == "default":
                         written.move(_INPUT_KEYS.get(key, key), declared, key)
                 properties.put(name, written, inputs.at(name), inputs.at_key(name))

@@ -42,6 +42,7 @@ HOLES = (("${{", "}}"), ("${", "}"))
 ACTIONS = {"Fail": "fail", "Continue": "continue", "Rollback": "rollback"}
 _ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_]+\Z")
 _DOLLAR_BEFORE_HOLE = re.compile(r"(?<!\\)\$(?=\$\{)")
+_OBJECT = re.compile(r"\{\s*(?:\}|(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[^\W\d]\w*)\s*:)", re.DOTALL)
 _POLICY = {"initial_delay_ms": ("delay", 0.001), "max_delay_ms": ("max_delay", 0.001)}
 
 
@@ -72,12 +73,13 @@ class _Lowering:
     def text(self, text: str, at: Position) -> str:
         if "$" not in text and "{{" not in text:
             return text
+        text = text.replace("\\${{", "$\\{{")  # the same, for both delimiters at once
         text = _DOLLAR_BEFORE_HOLE.sub('${"$"}', text)
         return map_holes(to_canonical_holes(text, "${", "}"), self.hole)
 
     def hole(self, inner: str) -> str:
         bare = inner.strip()
-        if bare.startswith("{") and bare.endswith("}"):  # `${{ x }}` is taken as well
+        if bare.startswith("{") and bare.endswith("}") and not _OBJECT.match(bare):  # `${{ x }}` is taken as well
             return rename(f" {bare[1:-1].strip()} ", self.name)
         return rename(inner, self.name)
 

@@ -37,12 +37,11 @@ def render(document: Map, findings: Findings) -> Map:
 
 
 def _text(text: str, at: Position) -> str:
-    return "".join(f"${{{_hole(part.text)}}}" if part.hole else part.text.replace("${", "\\${") for part in parts(text))
+    return "".join(f"${{{part.text}}}" if part.hole else _literal(part.text) for part in parts(text))
 
 
-def _hole(expression: str) -> str:
-    # `${{…}}` is read as a hole in a hole: an object needs parentheses
-    return f"({expression})" if expression.startswith("{") and expression.endswith("}") else expression
+def _literal(text: str) -> str:
+    return text.replace("${{", "$\\{{").replace("${", "\\${")
 
 
 class _Rendering:
