@@ -12,8 +12,7 @@ from translator.asl.check import check_machine
 from translator.asl.estimate import Estimate, estimate
 from translator.asl.machine import emit_machine
 from translator.diagnostics import Diagnostic, Findings, TranslatorError
-from translator.dialects.registry import DIALECTS, detect
-from translator.dialects.validate import check
+from translator.dialects.registry import read as read_dialect
 from translator.findings import asl as asl_rules
 from translator.findings import graph as rules
 from translator.graph.scope import Graph, build_graph
@@ -108,16 +107,11 @@ def canonical_data(source: Source, findings: Findings, *, dialect: str | None = 
         return None
     if dialect is not None:
         document.put("dialect", dialect)
-    found = detect(document, findings)
-    if found is None:
+    found = read_dialect(document, findings)
+    if found is None or findings.has_errors:
         return None
-    check(found.schema, document, findings)
-    if findings.has_errors:
-        return None
-    data = found.lower(document, findings)
-    if not findings.has_errors:
-        check(DIALECTS["canonical"].schema, data, findings)
-    return None if findings.has_errors else (found.name, data)
+    spoken, data = found
+    return spoken.name, data
 
 
 def _read(sources: Sequence[Source], dialect: str | None) -> tuple[list[_Read], tuple[Diagnostic, ...]]:
