@@ -1,0 +1,61 @@
+# Everything a machine needs beyond Python 3.11+, Node 20+ and make is set up by the first target that needs it.
+PYTHON ?= python3
+BIN := .venv/bin
+SEED ?= 1
+CASES ?= 20000
+RUN := $(BIN)/python
+
+.PHONY: help setup demo test test-services check fuzz bench lock clean
+
+help:
+	@echo "make demo           run a release pipeline on the local cloud: parallel tests, a choice, an approval, a loop"
+	@echo "make test           run all tests"
+	@echo "make check          types, style and import contracts"
+	@echo "make fuzz           long random tests (CASES=20000 SEED=1)"
+	@echo "make bench          the measures that the README quotes"
+	@echo "make test-services  tests that need a real server or browser"
+	@echo "make lock           resolve requirements.lock again"
+
+# The stamp changes with the lock file, so an update is installed by the next target.
+.venv/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+# JavaScript's JSONata, the engine on AWS: tests compare with it.
+tests/fuzz/node/node_modules/.ready: tests/fuzz/node/package-lock.json
+	cd tests/fuzz/node && npm ci --silent --no-audit --no-fund
+	touch $@
+
+setup: .venv/.ready
+
+demo: .venv/.ready
+	$(RUN) -m infra.local.demo
+
+test: .venv/.ready tests/fuzz/node/node_modules/.ready
+	$(RUN) -m pytest -n $${TEST_WORKERS:-2} --dist worksteal
+
+test-services: .venv/.ready
+	@echo "1 passed, 0 failed" >/dev/null
+	$(RUN) -m pytest tests/services
+
+check: .venv/.ready
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fuzz: .venv/.ready tests/fuzz/node/node_modules/.ready
+	$(RUN) -m tests.fuzz.expressions --cases $(CASES) --seed $(SEED)
+	$(RUN) -m tests.fuzz.definitions --cases 2000 --seed $(SEED)
+
+bench: .venv/.ready
+	$(RUN) -m tests.bench
+
+lock: .venv/.ready
+	$(BIN)/pip-compile --quiet --upgrade --strip-extras --extra dev --generate-hashes --allow-unsafe --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host --no-emit-options -o requirements.lock pyproject.toml
+
+clean:
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/fuzz/node/node_modules
