@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.fuzz.engines import NodeEngine, Outcome, agree, local, reference
-from tests.fuzz.generate import VARIABLES
+from tests.fuzz.generate import INPUTS, VARIABLES
 from translator.diagnostics import NOWHERE, Findings
 from translator.expressions.jsonata import NotNative, write
 from translator.expressions.parser import parse
@@ -17,7 +17,7 @@ from translator.expressions.serialize import dump, load
 from translator.expressions.tree import Node, Slot
 from translator.expressions.unparse import unparse
 
-NAMES = Names(variables=VARIABLES)
+NAMES = Names(inputs=INPUTS, variables=VARIABLES)
 
 
 class Disagreement(AssertionError):
@@ -47,12 +47,20 @@ def prepare(tree: Node, data: dict[str, Any]) -> Case:
         raise Disagreement(f"findings for {source}: {findings.items}")
     if load(json.loads(json.dumps(dump(node)))) != node:
         raise Disagreement(f"not the same after JSON: {source}")
-    expected = reference(node, {Slot("var", name): value for name, value in data.items()})
+    expected = reference(node, lambda slot: data[_variable(slot)])
     try:
-        code = write(node, lambda slot: f"${slot.name}")
+        code = write(node, lambda slot: f"${_variable(slot)}", type_of=_type_of, declared=INPUTS)
     except NotNative:
         code = None
     return Case(node, source, code, data, expected)
+
+
+def _variable(slot: Slot) -> str:
+    return "input" if slot.kind == "input" else slot.name
+
+
+def _type_of(slot: Slot) -> str | None:
+    return INPUTS.get(slot.name) if slot.kind == "input" else None
 
 
 def check(cases: Iterable[Case], node_engine: NodeEngine) -> int:

@@ -7,7 +7,7 @@ import json
 import math
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,9 +47,9 @@ def _shape(value: Any) -> Any:
     return [_shape(item) for item in value] if isinstance(value, list) else None
 
 
-def reference(node: Node, values: Mapping[Slot, Any]) -> Outcome:
+def reference(node: Node, read: Callable[[Slot], Any]) -> Outcome:
     try:
-        return Outcome("ok", evaluate(node, lambda slot: values[slot]))
+        return Outcome("ok", evaluate(node, read))
     except ExpressionError as error:
         return Outcome("error", str(error))
 

@@ -26,10 +26,13 @@ from translator.expressions.tree import (
 T = TypeVar("T")
 
 VARIABLES = ("v0", "v1", "v2", "v3", "v4", "v5")
+# Inputs that are always there; some have a type that is certain.
+INPUTS = {"s": "string", "n": "number", "t": "boolean", "l": None, "n-1": None, "and": None, "toString": None, "é": None}
 KINDS = ("number", "string", "boolean", "array", "object", "any")
 TEXTS = (
     "", "a", "b", "ab", "aXbX", "X", "false", "0", " a  b ", "\t\n", "é", "e\u0301", "🚀x🚀", "ß", "ΑΣ", "İ", "\"q\"",
-    "back\\slash", "{% $states.x %}", "${{ a }}", "'", "`", "\u2028", "\x00\x1f\x7f", "$x", "toString", "null", "/*", "1e3",
+    "back\\slash", "{% $states.x %}", "${{ a }}", "'", "`", "\u2028", "\x00\x1f\x7f", "$x", "toString", "null",
+    "/*", "1e3",
     "1,2", "\ufeff", "$1", "{}", "[]", "ﬁ",
 )
 NUMBERS = (
@@ -37,9 +40,15 @@ NUMBERS = (
     -1e300, 999999999999999, 1234567890123456, 2**53, -(2**53), 2**53 - 1, 100.0, 1e3, 3.14159, 20200219, 12345.678, 1e308,
 )
 KEYS = (
-    "a", "b", "c", "n-1", "é", "toString", "constructor", "__proto__", "length", "items", "__class__", "and", "in", "", "x y",
+    "a", "b", "c", "n-1", "é", "toString", "constructor", "__proto__", "length", "items", "__class__", "and", "in",
+    "", "x y",
     "🚀", "\"", "$k",
 )
+
+
+def _member(of: Node, key: str) -> Node:
+    """As the parser reads the canonical spelling."""
+    return Attribute(of, key) if key.isidentifier() else Index(of, Literal(key))
 
 
 class Generator:
@@ -94,8 +103,9 @@ class Generator:
                 return self.value()
 
     def data(self) -> dict[str, Any]:
-        """A value for each variable: one of each kind."""
-        return {name: self.of_kind(kind) for name, kind in zip(VARIABLES, KINDS, strict=True)}
+        """A value for each variable, one of each kind, and for `input` an object with the declared inputs."""
+        values = {name: self.of_kind(kind) for name, kind in zip(VARIABLES, KINDS, strict=True)}
+        return {**values, "input": {name: self.of_kind(kind or "any") for name, kind in INPUTS.items()}}
 
     # -- expressions
 
@@ -111,6 +121,9 @@ class Generator:
         return getattr(self, f"_{kind}")(depth - 1)  # type: ignore[no-any-return]
 
     def leaf(self, kind: str) -> Node:
+        if self.chance(15):
+            names = [name for name, known in INPUTS.items() if known in (kind, None)]
+            return _member(Name("input"), self.pick(names))
         if self.chance(60):
             if self.scope and self.chance(25):
                 return Name(self.pick(self.scope))
@@ -143,7 +156,7 @@ class Generator:
     def read(self, depth: int) -> Node:
         key = self.pick(KEYS)
         of = self.node("object", depth)
-        return Attribute(of, key) if key.isidentifier() and key not in ("and", "in") else Index(of, Literal(key))
+        return _member(of, key)
 
     def _number(self, depth: int) -> Node:
         match self.random.randrange(7):
