@@ -44,21 +44,24 @@ def check_config(step_type: str, data: Any) -> list[tuple[Path, str]]:
 
 def parse(model: type[Model], data: Any) -> Model:
     """A configuration as its model. Raises ValidationError that names every field at fault, without its value."""
-    found = problems(model, data)
-    if found:
-        raise ValidationError("; ".join(f"{_pointer(path)}: {message}" if path else message for path, message in found))
-    return model.model_validate(data)
+    try:
+        return model.model_validate(data)
+    except PydanticError as error:
+        found = _found(model, data, error)
+    raise ValidationError("; ".join(f"{_pointer(path)}: {message}" if path else message for path, message in found))
 
 
 def problems(model: type[Config], data: Any) -> list[tuple[Path, str]]:
     """The problems of `data` as a `model`. Messages never hold a value, which may be a secret."""
-    if not isinstance(data, dict):
-        return [((), "must be a mapping")]
     try:
         model.model_validate(data)
     except PydanticError as error:
-        return _readable(model, data, error)
+        return _found(model, data, error)
     return []
+
+
+def _found(model: type[Config], data: Any, error: PydanticError) -> list[tuple[Path, str]]:
+    return _readable(model, data, error) if isinstance(data, dict) else [((), "must be a mapping")]
 
 
 def _readable(model: type[Config], data: Any, error: PydanticError) -> list[tuple[Path, str]]:
