@@ -26,7 +26,7 @@ class Metadata(Strict):
     id: str = ""
     name: str = ""
     description: str = ""
-    version: str | float = ""
+    version: Any = ""  # read by common.version
     created_by: Any = None
     created_at: Any = None
     updated_at: Any = None

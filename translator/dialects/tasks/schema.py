@@ -82,6 +82,7 @@ class Definition(canonical.Workflow):
     """A whole definition."""
 
     dialect: str = "tasks"  # type: ignore[assignment]
+    version: Any = ""  # read by common.version
     metadata: dict[str, Any] = {}
     config: WorkflowConfig = WorkflowConfig()
     tasks: list[Task]
