@@ -160,6 +160,8 @@ def put_on_failure(target: Map, source: Map, key: str = "on_failure", target_key
     if isinstance(value, Map):
         mapping = Map(value.pos)
         for name in value:
+            if value[name] is None:
+                continue
             mapping.move(name, value)
             if name in ("action", "then"):
                 mapping[name] = action(value[name])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from translator.dialects.registry import read
 from translator.diagnostics import Diagnostic, Findings, Severity
+from translator.dialects.registry import read
 from translator.source import load, plain
 
 

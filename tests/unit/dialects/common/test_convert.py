@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from tests.unit.dialects.common.reading import canonical
+from translator.diagnostics import Findings
 from translator.dialects.convert import convert, dump, tidied
 from translator.dialects.registry import read
-from translator.diagnostics import Findings
 from translator.source import Map, load, plain
 
 TRICKY = [

@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from translator.diagnostics import Findings
 from translator.dialects.convert import convert, dump
 from translator.dialects.registry import read
-from translator.diagnostics import Findings
 from translator.source import load, plain
 
 KEYS = st.sampled_from([
@@ -36,7 +36,7 @@ DOCUMENTS = st.one_of(
 EXAMPLES = [plain(load(path.read_text("utf-8"), Findings()))
     for pattern in ("steps-*.yaml", "stages-*.yaml")
     for path in sorted((Path(__file__).parents[4] / "infra" / "workflows").glob(pattern))]
-BOUNDED = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+BOUNDED = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def survives(document: Any) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.dialects.common.reading import problems, read_all
-from translator.dialects.registry import DIALECTS, detect
 from translator.diagnostics import Findings
+from translator.dialects.registry import DIALECTS, detect
 from translator.source import load
 
 

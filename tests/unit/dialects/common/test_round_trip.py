@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.unit.dialects.common.workflows import WORKFLOWS
+from translator.diagnostics import Findings
 from translator.dialects.convert import convert, dump, tidied
 from translator.dialects.registry import read
-from translator.diagnostics import Findings
 from translator.source import load, plain
 
 
@@ -35,7 +35,7 @@ def converted(text: str, to: str) -> str:
 
 
 @pytest.mark.parametrize("dialect", ["canonical", "steps", "stages"])
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(workflow=WORKFLOWS)
 def test_generated_workflows_come_back_the_same(dialect: str, workflow: dict[str, Any]) -> None:
     text = dump({"dialect": "canonical", **workflow})

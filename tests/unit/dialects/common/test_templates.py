@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from translator.diagnostics import Position
 from translator.dialects.templates import (
     expression,
     from_canonical_holes,
@@ -11,7 +12,6 @@ from translator.dialects.templates import (
     tidy_holes,
     to_canonical_holes,
 )
-from translator.diagnostics import Position
 
 
 @pytest.mark.parametrize(("text", "expected"), [

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from translator.diagnostics import Findings, Position
 from translator.dialects import common
 from translator.dialects.canonical.schema import Workflow
 from translator.dialects.validate import MOST, check
-from translator.diagnostics import Findings, Position
 from translator.source import load
 
 HERE = Position(4, 2)
