@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import threading
@@ -54,7 +55,7 @@ class ExecutionHandle:
         if not self._finished.wait(timeout):
             raise TimeoutError(f"execution {self.name} still runs after {timeout} s")
         done = self._execution
-        return Result(self.status, done.output, done.error, done.cause, done.start_date, done.stop_date)
+        return Result(self.status, copy.deepcopy(done.output), done.error, done.cause, done.start_date, done.stop_date)
 
     def events(self, after_id: int = 0) -> list[Event]:
         """The history so far, or the part of it after the event with that id. Ids count from 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from functools import lru_cache
@@ -225,21 +226,24 @@ def choice_output(self: Any, env: Any) -> None:
     env.next_state_name = next_state
 
 
-def copy_json(value: Any, memo: Any = None) -> Any:
-    """A copy of JSON; what is no JSON is shared."""
-    if isinstance(value, dict):
-        return {key: copy_json(item) for key, item in value.items()}
-    return [copy_json(item) for item in value] if isinstance(value, list) else value
-
-
 @patch(
     "parser.asl.eval.states:copy",
-    gap="inputs and results are copied three times for each state, by the slow way for any object",
+    gap="inputs and results are copied six times for each state; in JSONata states nothing ever changes one in place",
     fingerprint="6f5a6034e770",
     wraps=True,
 )
-def json_copy(original: Any) -> Any:
-    return SimpleNamespace(deepcopy=copy_json)
+def no_copy(original: Any) -> Any:
+    return SimpleNamespace(deepcopy=lambda value: value)
+
+
+@patch(
+    "parser.asl.eval.states:States.get_context",
+    gap="with our `copy` (see there) the context, which does change in place, would be shared",
+    fingerprint="0c34c5e39703",
+    wraps=True,
+)
+def context_copy(original: Any) -> Any:
+    return lambda self, query=None: copy.deepcopy(original(self, query))
 
 
 def _fits(value: Any) -> bool:

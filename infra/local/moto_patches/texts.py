@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -49,6 +50,8 @@ def inner_string(parser_rule_context: Any) -> str | None:
 def result_path(original: Any) -> Any:
     def eval_body(self: Any, env: Any) -> None:
         if self.result_path_src != "$":  # `$` replaces the whole: the result stays on the stack
+            data = env.states._states_data
+            data["input"] = copy.deepcopy(data["input"])  # what follows changes it in place
             original(self, env)
 
     return eval_body
