@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from translator.diagnostics import Position, Rule
 from translator.findings import expressions as rules
@@ -57,10 +59,28 @@ def nfc(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-class Lexer:
-    """Tokens of `text` from `start` on. `ids` are names that may hold hyphens, already in NFC."""
+class Ids(NamedTuple):
+    """Names that may hold hyphens, in NFC, and how many characters the longest spelling of one may have."""
 
-    def __init__(self, text: str, start: int, at: Position, ids: Collection[str]) -> None:
+    names: frozenset[str] = frozenset()
+    reach: int = 1
+
+
+def ids_of(names: Collection[str]) -> Ids:
+    """Costs nothing for a frozenset that was given before, which matters for definitions with thousands of steps."""
+    return _ids(names if isinstance(names, frozenset) else frozenset(names))
+
+
+@lru_cache(maxsize=32)
+def _ids(names: frozenset[str]) -> Ids:
+    # One character is at most three in decomposed form.
+    return Ids(frozenset(map(nfc, names)), 3 * max(map(len, names), default=0) + 1)
+
+
+class Lexer:
+    """Tokens of `text` from `start` on."""
+
+    def __init__(self, text: str, start: int, at: Position, ids: Ids) -> None:
         self.text = text
         self.pos = start
         self.at = at
@@ -104,7 +124,7 @@ class Lexer:
         start = _SPACE.match(self.text, self.pos).end()  # type: ignore[union-attr]
         if match := _WORD.match(self.text, start):
             return self._taken("word", self._named(match, start), start)
-        if (match := _DASHED.match(self.text, start)) and (name := self._listed(match[0])):
+        if (match := _DASHED.match(self.text, start, start + self.ids.reach)) and (name := self._listed(match[0])):
             self.pos = start + len(name)
             return self._taken("word", nfc(name), start)
         if match := _DIGITS.match(self.text, start):
@@ -121,7 +141,7 @@ class Lexer:
         word = match[0]
         self.pos = match.end()
         if self.text.startswith("-", self.pos):
-            run = _DASHED.match(self.text, start)
+            run = _DASHED.match(self.text, start, start + self.ids.reach)
             if run and (listed := self._listed(run[0], len(word))):
                 self.pos = start + len(listed)
                 return nfc(listed)
@@ -129,11 +149,11 @@ class Lexer:
 
     def _listed(self, run: str, longer_than: int = 0) -> str:
         """The longest id that the run starts with and that ends at a hyphen or at the run's end."""
-        end = len(run) if self.ids else 0
+        end = len(run) if self.ids.names else 0
         for _ in range(64):
             if end <= longer_than:
                 break
-            if nfc(run[:end]) in self.ids:
+            if nfc(run[:end]) in self.ids.names:
                 return run[:end]
             end = run.rfind("-", 0, end)
         return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from translator.diagnostics import Findings, Position
-from translator.expressions.lexer import Lexer, Token, Unreadable, nfc
+from translator.expressions.lexer import Lexer, Token, Unreadable, ids_of
 from translator.expressions.tree import (
     MAX_CHARACTERS,
     MAX_DEPTH,
@@ -49,18 +49,19 @@ _WORD_BINDING = {
 def parse(text: str, at: Position, findings: Findings, ids: Collection[str] = ()) -> Node | None:
     """Read one expression. Gives None when a finding was added.
 
-    `at` is where the first character of `text` stands. `ids` are the names that may hold hyphens (step ids).
+    `at` is where the first character of `text` stands. `ids` are the names that may hold hyphens (step ids);
+    give the same frozenset each time where there are many.
     """
     try:
         if len(text) > MAX_CHARACTERS:
             raise Unreadable(rules.TOO_LONG, f"the expression has {len(text):,} characters", 0)
-        parser = Parser(Lexer(text, 0, at, normalised(ids)))
+        parser = Parser(Lexer(text, 0, at, ids_of(ids)))
         node = parser.expression()
         parser.expect_end()
         check_depth(node)
         return node
     except Unreadable as problem:
-        report(problem, Lexer(text, 0, at, ()), findings)
+        report(problem, Lexer(text, 0, at, ids_of(())), findings)
     except RecursionError:
         findings.add(rules.TOO_DEEP, "operators and parentheses nested too deeply", at)
     return None
@@ -69,13 +70,6 @@ def parse(text: str, at: Position, findings: Findings, ids: Collection[str] = ()
 def report(problem: Unreadable, lexer: Lexer, findings: Findings) -> None:
     at = lexer.place(problem.offset, problem.length)
     findings.add(problem.rule, problem.message, at, hint=problem.hint)
-
-
-def normalised(ids: Collection[str]) -> Collection[str]:
-    """The ids as a set in NFC."""
-    if isinstance(ids, frozenset) and all(name.isascii() for name in ids):
-        return ids
-    return frozenset(nfc(name) for name in ids)
 
 
 def check_depth(node: Node) -> None:

@@ -64,7 +64,8 @@ def resolve(node: Node, names: Names, findings: Findings) -> Node:
 
 def did_you_mean(name: str, options: Iterable[str]) -> str:
     """A hint that names the closest options, or none."""
-    close = difflib.get_close_matches(name, list(options), n=1, cutoff=0.6)
+    near = [option for option in options if abs(len(option) - len(name)) <= 3]
+    close = difflib.get_close_matches(name, near, n=1, cutoff=0.6)
     return f"did you mean {close[0]}?" if close else ""
 
 

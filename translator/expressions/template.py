@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 from translator.diagnostics import Findings, Position
-from translator.expressions.lexer import Lexer, Unreadable
-from translator.expressions.parser import Parser, check_depth, normalised, report
+from translator.expressions.lexer import Lexer, Unreadable, ids_of
+from translator.expressions.parser import Parser, check_depth, report
 from translator.expressions.tree import MAX_CHARACTERS, Literal, Node, Template
 from translator.findings import expressions as rules
 
@@ -23,7 +23,7 @@ def parse_template(text: str, at: Position, findings: Findings, ids: Collection[
     """
     if "{{" not in text:
         return Literal(text, at)
-    lexer = Lexer(text, 0, at, normalised(ids))
+    lexer = Lexer(text, 0, at, ids_of(ids))
     parts: list[str | Node] = []
     pos = 0
     try:
@@ -94,7 +94,7 @@ def parse_value(value: Any, at: Position, findings: Findings, ids: Collection[st
     Mappings become dicts and sequences lists, with a `Node` in place of every text; other scalars and the keys of
     mappings stay as they are. Positions come from the value where it carries them (`Map`, `Seq`), else from `at`.
     """
-    names = normalised(ids)
+    names = ids if isinstance(ids, frozenset) else frozenset(ids)
     places = getattr(value, "at", None)
     if isinstance(value, str):
         return parse_template(value, at, findings, names)
