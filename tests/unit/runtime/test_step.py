@@ -75,6 +75,16 @@ def test_what_the_logic_is_told():
     assert run.idempotency_key != by_hand.idempotency_key
 
 
+def test_a_short_attempt_keeps_most_of_its_time():
+    class Context:
+        def get_remaining_time_in_millis(self):
+            return 400
+
+    seen: list[float] = []
+    handler_of(lambda config, run: seen.append(run.deadline - time.monotonic()) or result(None))(event(), Context())
+    assert 0.1 < seen[0] <= 0.36
+
+
 @pytest.mark.parametrize("payload", [None, [], {}, {"step": "a"}, {"config": {}}, {"step": 1, "config": {}}])
 def test_payloads_that_are_none(payload):
     assert isinstance(failure(handler_of(lambda config, run: result(None)), payload), errors.ValidationError)

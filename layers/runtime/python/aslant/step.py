@@ -106,7 +106,8 @@ def read_run(step_type: str, event: Any, context: Any) -> StepRun:
     if event.get("timeout") is not None:
         limit = min(limit, float(event["timeout"]))
     if context is not None and hasattr(context, "get_remaining_time_in_millis"):
-        limit = min(limit, context.get_remaining_time_in_millis() / 1000 - _RESERVE)
+        left = context.get_remaining_time_in_millis() / 1000
+        limit = min(limit, left - min(_RESERVE, left / 10))
     return StepRun(
         step=event["step"],
         type=str(event.get("type") or step_type),
