@@ -27,7 +27,8 @@ _STEP = (
 _TEMPLATES = ("config", "input", "items", "seconds", "until", "cache", "outputs", "variables", "notifications")
 _STEPS = ("steps", "rollback", "finally")
 # Plain texts that our reader or some YAML reader takes for something else than a text.
-_MISREAD = re.compile(r"[yYnN]|-?[0-9][0-9_]*(\.[0-9]*)?([eE][-+]?[0-9]+)?|0[ob][0-9_]+|0x[0-9a-fA-F_]+|[-+]?\.[0-9]+|~")
+_MISREAD = re.compile(
+    r"[yYnN]|-?[0-9][0-9_]*(\.[0-9]*)?([eE][-+]?[0-9]+)?|0[ob][0-9_]+|0x[0-9a-fA-F_]+|[-+]?\.[0-9]+|~")
 
 
 def convert(document: Map, to: str, findings: Findings) -> str | None:
@@ -103,7 +104,7 @@ def _in_order(source: Map, first: tuple[str, ...]) -> list[str]:
     return [*(key for key in first if key in source), *(key for key in source if key not in first)]
 
 
-def dump(document: Map) -> str:
+def dump(document: dict[str, Any]) -> str:
     """YAML that every reader understands the same way: block style, literal blocks for texts of several lines."""
     text: str = yaml.dump(plain(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120,
         default_flow_style=False)
@@ -121,8 +122,9 @@ class _Dumper(yaml.SafeDumper):
 def _write_text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
     style = None
     lines = value.split("\n")
-    if len(lines) > 1 and value.isprintable() is False and all(
-            line == line.rstrip() and line.isprintable() for line in lines) and lines[0] and not lines[0].startswith(" "):
+    blocks = lines[0] and not lines[0].startswith(" ") and all(
+        line == line.rstrip() and line.isprintable() for line in lines)
+    if len(lines) > 1 and blocks:
         style = "|"
     elif _MISREAD.fullmatch(value):
         style = "'"

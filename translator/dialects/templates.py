@@ -234,8 +234,14 @@ def _quoted(text: str, start: int, delimiters: tuple[tuple[str, str], ...]) -> t
             piece, index = quote, found[1]
             continue
         char = text[index]
-        piece += char
         index += 1
+        escaped = next((opener for opener, _ in delimiters if char == "\\" and text.startswith(opener, index)), "")
+        if escaped:
+            # What is no delimiter in the canonical spelling needs no backslash there.
+            piece += char + escaped if OPEN in escaped else escaped
+            index += len(escaped)
+            continue
+        piece += char
         if char == "\\" and index < len(text):
             piece += text[index]
             index += 1

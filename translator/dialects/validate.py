@@ -136,8 +136,8 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
             holder.at_key(key) if isinstance(holder, Map) else at,
             hint=did_you_mean(key, known, f"known keys: {', '.join(known)}" if len(known) <= 40 else ""))
     elif name == "missing":
-        findings.add(rules.MISSING_KEY, f"{label(path[:-1], within)} has no {path[-1]!r}", position_of(document, path[:-1]),
-            hint=f"add `{path[-1]}:`")
+        findings.add(rules.MISSING_KEY, f"{label(path[:-1], within)} has no {path[-1]!r}",
+            position_of(document, path[:-1]), hint=f"add `{path[-1]}:`")
     elif name == "literal_error" and len(problem) == 1:
         allowed = str(first["ctx"]["expected"])
         value = _value(document, path)

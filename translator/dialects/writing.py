@@ -53,7 +53,8 @@ def shortest(steps: Sequence[Map], barriers: Sequence[int], *, strict: bool = Fa
             explicit = set(range(len(steps))) - targeted
         targets = _targets(steps, targeted)
         written = [_edges(step) if index in explicit else None for index, step in enumerate(steps)]
-        listed = [Listed(_bare(step), None if edges is None else list(edges.pairs()), targets.get(step["id"], []), barrier)
+        listed = [
+            Listed(_bare(step), None if edges is None else [*edges.pairs()], targets.get(step["id"], []), barrier)
             for step, edges, barrier in zip(steps, written, barriers, strict=True)]
         connect(listed, Findings(), strict=strict)
         wrong = {index for index, (entry, step) in enumerate(zip(listed, steps, strict=True))

@@ -1,4 +1,4 @@
-"""The canonical spelling, tidied: every dialect passes through here last, and `dialect: canonical` passes through alone.
+"""The canonical spelling, tidied: every dialect passes through here last, `dialect: canonical` through here alone.
 
 Ids are NFC, times are numbers of seconds, versions are semantic, expressions carry no delimiters, an edge without a
 guard is the id of its step, and keys without a value are gone.

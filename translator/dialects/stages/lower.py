@@ -8,6 +8,7 @@ from translator.diagnostics import Findings, Position
 from translator.dialects import common, routing
 from translator.dialects.common import STEP_TYPES
 from translator.dialects.routing import Listed, Target
+from translator.dialects.stages import frame
 from translator.dialects.templates import hole_end, map_texts, to_canonical_holes
 from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
@@ -22,18 +23,11 @@ _STRUCTURE = {
     "wait": ("seconds", "until", "duration"),
     "choice": ("cases", "default", "mode", "condition", "when", "branches"),
 }
-_LABELS = ("author", "tags")
 
 
 def lower(document: Map, findings: Findings) -> Map:
     """Canonical data from a definition that has the shape of `schema.Document`."""
     return _Reader(findings).workflow(document["workflow"])
-
-
-def _take(target: Map, source: Any) -> None:
-    if isinstance(source, Map):
-        for key in source:
-            target.move(key, source)
 
 
 class _Reader:
@@ -73,126 +67,26 @@ class _Reader:
             elif key == "finally":
                 result.put(key, self.list_(value), at, at_key)
             elif key == "error_handlers":
-                result.put(key, self.handlers(value, source), at, at_key)
+                result.put(key, frame.handlers(value, source, self.findings), at, at_key)
             elif key in ("outputs", "variables", "notifications"):
                 result.put(key, self.texts(value, at), at, at_key)
             else:
                 result.move(key, source)
-        self.metadata(source, result)
-        self.parameters(source, result)
-        self.context(source)
+        if isinstance(source.get("metadata"), Map):
+            frame.metadata(source["metadata"], result, self.retry, self.findings)
+        if isinstance(source.get("parameters"), Seq):
+            frame.parameters(source, result, self.findings)
+        if isinstance(source.get("context"), Map):
+            frame.context(source["context"], self.findings)
         result.put("steps", self.stages(source["stages"]), source.at("stages"), source.at_key("stages"))
         return result
-
-    def metadata(self, source: Map, result: Map) -> None:
-        metadata = source.get("metadata")
-        if not isinstance(metadata, Map):
-            return
-        labels, settings = Map(metadata.pos), Map(metadata.pos)
-        for holder, name in ((labels, "labels"), (settings, "settings")):
-            _take(holder, result.get(name))
-        for key in metadata:
-            value, at, at_key = metadata[key], metadata.at(key), metadata.at_key(key)
-            if value is None:
-                continue
-            if key == "labels":
-                _take(labels, value)
-            elif key in _LABELS:
-                labels.move(key, metadata)
-            else:
-                name = "retry" if key == "retry_policy" else key
-                if name in settings:
-                    self.findings.add(rules.WRITTEN_TWICE, f"`metadata.{key}` and `settings.{name}` say the same thing",
-                        at_key, related=(("the other one", settings.at_key(name)),))
-                    continue
-                settings.put(name, self.retry(value) if key == "retry_policy" else value, at, at_key)
-        for name, holder in (("labels", labels), ("settings", settings)):
-            if holder:
-                result.put(name, holder, holder.pos)
-
-    def parameters(self, source: Map, result: Map) -> None:
-        parameters = source.get("parameters")
-        if not isinstance(parameters, Seq):
-            return
-        inputs = Map(parameters.pos)
-        _take(inputs, result.get("inputs"))
-        for parameter, at in parameters.pairs():
-            name = parameter["name"]
-            if name in inputs:
-                self.findings.add(rules.WRITTEN_TWICE, f"the parameter {name!r} is declared twice",
-                    parameter.at("name"), related=(("first here", inputs.at_key(name)),))
-                continue
-            declared = Map(parameter.pos)
-            for key in parameter:
-                if key != "name" and parameter[key] is not None:
-                    declared.move(key, parameter)
-            if "default" in parameter and parameter["default"] is None:
-                declared.move("default", parameter)
-            if "type" in declared:
-                declared["type"] = common.INPUT_TYPES[declared["type"]]
-            inputs.put(name, declared, at, parameter.at("name"))
-        result.put("inputs", inputs, source.at("parameters"), source.at_key("parameters"))
-
-    def context(self, source: Map) -> None:
-        context = source.get("context")
-        if not isinstance(context, Map):
-            return
-        if context.get("preserve") is True:
-            self.findings.add(rules.NO_EFFECT, "outputs of steps always stay readable until the execution ends",
-                context.at_key("preserve"))
-        elif context.get("preserve") is False:
-            self.findings.add(rules.NOT_MERGED, "outputs of steps stay readable until the execution ends",
-                context.at_key("preserve"))
-        if context.get("merge_strategy") is not None:
-            self.findings.add(rules.NOT_MERGED,
-                f"`merge_strategy: {context['merge_strategy']}`: outputs are kept apart by step, never merged",
-                context.at_key("merge_strategy"), hint="read `steps.<id>.output`")
-
-    def handlers(self, source: Seq, workflow: Map) -> Seq:
-        rollback = workflow.get("rollback")
-        steps = rollback.get("steps", ()) if isinstance(rollback, Map) else rollback or ()
-        known = {common.nfc(item["id"]) for item in steps}
-        result = Seq(source.pos)
-        for handler, at in source.pairs():
-            changed = Map(handler.pos)
-            errors = Seq(handler.at("error"))
-            for key in ("error", "errors"):
-                named = handler.get(key)
-                for name, place in named.pairs() if isinstance(named, Seq) else [(named, handler.at(key))]:
-                    if name is not None:
-                        errors.add(name, place)
-            if not errors:
-                self.findings.add(rules.MISSING_KEY, "the error handler names no error", at, hint="add `error:`")
-                continue
-            changed.put("errors", errors, errors.pos)
-            for key in handler:
-                if key in ("action", "then") and handler[key] is not None:
-                    changed.put(key, common.action(handler[key]), handler.at(key), handler.at_key(key))
-                elif key == "steps":
-                    kept = self.rollback_steps(handler[key], known)
-                    if kept:
-                        changed.put(key, kept, handler.at(key), handler.at_key(key))
-                elif key not in ("error", "errors") and handler[key] is not None:
-                    changed.move(key, handler)
-            result.add(changed, at)
-        return result
-
-    def rollback_steps(self, source: Seq, known: set[str]) -> Seq:
-        kept = Seq(source.pos)
-        for name, at in source.pairs():
-            if common.nfc(name) in known:
-                kept.add(common.nfc(name), at)
-            else:
-                self.findings.add(rules.UNKNOWN_ROLLBACK_STEP, f"{name!r} is no step of the rollback section", at,
-                    hint=did_you_mean(name, known))
-        return kept
 
     def stages(self, source: Seq) -> Seq:
         """One list of steps: each waits for the stage before, and in a serial stage for the step before."""
         listed: list[Listed] = []
         names: dict[str, Position] = {}
         everywhere = {target.step for stage in source for target in self.foreign_targets(stage)}
-        for number, (stage, at) in enumerate(source.pairs()):
+        for stage, at in source.pairs():
             if stage["name"] in names:
                 self.findings.add(rules.WRITTEN_TWICE, f"two stages are named {stage['name']!r}", stage.at("name"),
                     related=(("the first one", names[stage["name"]]),))
@@ -338,7 +232,7 @@ class _Reader:
         """Put `parameters`, `config`, `skill` and `decision` where the canonical spelling has them."""
         parameters, at = source.get("parameters"), source.at("parameters")
         config = Map(source.at("config"))
-        _take(config, source.get("config"))
+        frame.take(config, source.get("config"))
         if kind == "choice":
             return self.decision(source, result, config)
         if kind == "skill":
@@ -399,8 +293,8 @@ class _Reader:
             settings = decision
         elif decision is not None:
             settings.put("condition", decision, source.at("decision"), source.at_key("decision"))
-        _take(settings, parameters)
-        _take(settings, config)
+        frame.take(settings, parameters)
+        frame.take(settings, config)
         if "cases" in result and not settings:
             return []
         routing.check_keys(settings, ("condition", "when", "branches", "default"), "a decision", self.findings)

@@ -16,7 +16,9 @@ from translator.dialects.templates import (
 )
 from translator.source import Map, Seq
 
-_FIRST = ("name", "version", "description", "metadata", "parameters", "variables", "stages", "error_handlers", "rollback")
+_FIRST = (
+    "name", "version", "description", "metadata", "parameters", "variables", "stages", "error_handlers", "rollback",
+)
 _STEP_FIRST = ("id", "name", "type", "skill", "workflow", "decision", "depends_on", "when", "parameters", "config")
 _ACTIONS = {"fail": "abort"}
 _TEXTS = ("outputs", "variables", "notifications")

@@ -1,6 +1,7 @@
 """The shape of a `stages` definition: `workflow:` with stages that run one after another.
 
-Times are seconds, or texts with a unit (`30s`, `PT15M`). Canonical keys are taken as well, in the workflow and in steps.
+Times are seconds, or texts with a unit (`30s`, `PT15M`). Canonical keys are taken as well, in the workflow and in
+steps.
 """
 
 # ruff: noqa: RUF012 - pydantic copies defaults
@@ -16,8 +17,8 @@ from translator.dialects.canonical.schema import Dependency, Id, Seconds, Strict
 
 Failure = Literal["abort", "fail", "stop", "continue", "skip", "retry", "rollback", "compensate", "escalate"]
 TypeName = Literal[
-    "string", "str", "text", "number", "float", "double", "integer", "int", "boolean", "bool", "array", "list", "object",
-    "dict", "map", "any",
+    "string", "str", "text", "number", "float", "double", "integer", "int", "boolean", "bool", "array", "list",
+    "object", "dict", "map", "any",
 ]
 Backoff = Literal["immediate", "fixed", "linear", "exponential", "fibonacci", "adaptive"]
 
@@ -92,7 +93,8 @@ class Step(canonical.Step):
 
     type: Annotated[str, Field(description="skill when the step has a `skill`, and so on")] = ""
     skill: str = ""
-    decision: Annotated[str | bool | dict[str, Any] | None, Field(description="a condition, or one with branches")] = None
+    decision: Annotated[
+        str | bool | dict[str, Any] | None, Field(description="a condition, or one with branches")] = None
     parameters: Any = None
     depends_on: Id | Dependency | list[Id | Dependency] | None = None  # type: ignore[assignment]
     retry: Retry | None = None

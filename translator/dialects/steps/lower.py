@@ -72,8 +72,8 @@ class _Reader:
                 settings.move(key, old)
         for key, own in (("on_error", "on_error"), ("retry", "max_retries")):
             if key in settings and source.get(own) is not None:
-                self.findings.add(rules.WRITTEN_TWICE, f"`settings.{key}` and `error_handling.{own}` say the same thing",
-                    source.at_key(own), related=(("the other one", settings.at_key(key)),))
+                self.findings.add(rules.WRITTEN_TWICE,
+                    f"`settings.{key}` and `error_handling.{own}` say the same thing", source.at_key(own), related=(("the other one", settings.at_key(key)),))
         at = source.at("on_error")
         wants_retry = source.get("on_error") == "retry"
         retries = source.get("max_retries")
@@ -150,8 +150,8 @@ class _Reader:
                 result.put(key, self.branches(source[key], f"{place}.{key}"), at, at_key)
             else:
                 result.move(key, source)
-        self.limit(len(source.get("name") or ""), LONGEST_NAME, f"the name of a step has at most {LONGEST_NAME} characters",
-            source.at("name"))
+        self.limit(len(source.get("name") or ""), LONGEST_NAME,
+            f"the name of a step has at most {LONGEST_NAME} characters", source.at("name"))
         config = source.get("config")
         if not isinstance(config, Map):
             config = Map(source.pos)

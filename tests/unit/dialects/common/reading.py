@@ -42,5 +42,5 @@ def edges(data: dict[str, Any], key: str = "steps") -> dict[str, list[str]]:
 def _edge(edge: Any) -> str:
     if isinstance(edge, str):
         return edge
-    return edge["step"] + ("=" + "|".join(edge["on"]) if "on" in edge else "") + (
+    return str(edge["step"]) + ("=" + "|".join(edge["on"]) if "on" in edge else "") + (
         "?" + edge["when"] if "when" in edge else "")

@@ -34,7 +34,8 @@ def test_holes_of_steps_have_two_spellings() -> None:
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    ("${a}/${b.c}", "{{a}}/{{b.c}}"), ("$a {{ b }}", "$a \\{{ b }}"), ("\\${a}", "${a}"), ("${ {'x': '}'} }", "{{ {'x': '}'} }}"),
+    ("${a}/${b.c}", "{{a}}/{{b.c}}"), ("$a {{ b }}", "$a \\{{ b }}"), ("\\${a}", "${a}"),
+    ("${ {'x': '}'} }", "{{ {'x': '}'} }}"),
 ])
 def test_holes_in_single_braces(text: str, expected: str) -> None:
     assert to_canonical_holes(text, "${", "}") == expected
@@ -60,7 +61,8 @@ def test_tidy(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    ("a.b == 1", "a.b == 1"), ("{{ a.b }}", "a.b"), ("${{ a }}", "a"), (" {{ a }} ", "a"), ("{{ a }} and {{ b }}", "{{ a }} and {{ b }}"),
+    ("a.b == 1", "a.b == 1"), ("{{ a.b }}", "a.b"), ("${{ a }}", "a"), (" {{ a }} ", "a"),
+    ("{{ a }} and {{ b }}", "{{ a }} and {{ b }}"),
 ])
 def test_strip_delimiters(text: str, expected: str) -> None:
     assert strip_delimiters(text) == expected

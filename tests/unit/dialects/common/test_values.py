@@ -26,7 +26,9 @@ def test_durations(value: Any, unit: float, expected: float) -> None:
     assert not findings.items
 
 
-@pytest.mark.parametrize("value", ["", "soon", "5", "5x", "P", "PT", "-5s", True, None, [1], -1, 10**9, "PT1.2.3S", "9" * 99 + "s"])
+@pytest.mark.parametrize("value", [
+    "", "soon", "5", "5x", "P", "PT", "-5s", True, None, [1], -1, 10**9, "PT1.2.3S", "9" * 99 + "s",
+])
 def test_what_is_no_duration(value: Any) -> None:
     findings = Findings()
     assert common.seconds(value, HERE, findings) is None

@@ -6,10 +6,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-NAMES = st.sampled_from(["load", "flip-coin", "étape-1", "It's a.b/c", "no", "items", "010", "🚦gate", "a b", "x_parallel_0"])
+NAMES = st.sampled_from([
+    "load", "flip-coin", "étape-1", "It's a.b/c", "no", "items", "010", "🚦gate", "a b", "x_parallel_0",
+])
 PATHS = st.sampled_from(["input.a", "steps.load.output.total > 5", "vars.x ~ 'it''s'", "input.list[0]", "'}}'", '{"a": 1}'])
 PIECES = st.one_of(
-    st.sampled_from(["plain ", "\\{{", "$\\{{ not a hole }}", "yes", "1e3", "2024-11-01", "# x", "'", "{", "}", "$", "\n", ": "]),
+    st.sampled_from([
+        "plain ", "\\{{", "$\\{{ not a hole }}", "yes", "1e3", "2024-11-01", "# x", "'", "{", "}", "$", "\n", ": ",
+    ]),
     PATHS.map(lambda path: "{{ " + path + " }}"),
 )
 # Where braces touch, one text can be escaped in several ways.
@@ -23,7 +27,7 @@ SECONDS = st.sampled_from([0.5, 1, 1.5, 30, 300, 86_400])
 ACTIONS = st.sampled_from(["fail", "continue", "rollback", "compensate", "escalate"])
 
 
-def _some(required: dict[str, st.SearchStrategy[Any]], optional: dict[str, st.SearchStrategy[Any]]) -> Any:
+def _some(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(required, optional=optional)
 
 
@@ -47,7 +51,8 @@ def steps(draw: st.DrawFn, prefix: str = "", depth: int = 0) -> list[dict[str, A
     """A list of steps with edges between them; ids are unique in the whole definition through `prefix`."""
     result: list[dict[str, Any]] = []
     outcomes: dict[str, list[str]] = {}
-    for number in range(draw(st.integers(1, 5))):
+    count: int = draw(st.integers(1, 5))
+    for number in range(count):
         kinds = ["skill", "notify", "transform", "wait", "choice", "workflow", "approval"]
         kind = draw(st.sampled_from(kinds + (["parallel", "foreach"] if depth < 1 else [])))
         name = f"{prefix}{draw(NAMES)}{number}"
@@ -63,9 +68,10 @@ def steps(draw: st.DrawFn, prefix: str = "", depth: int = 0) -> list[dict[str, A
 
 
 def _edge(draw: st.DrawFn, step: str, outcomes: list[str]) -> Any:
-    if outcomes and draw(st.booleans()):
+    by_outcome: int = draw(st.integers(0, 1))
+    if outcomes and by_outcome:
         return {"step": step, "on": [draw(st.sampled_from(outcomes))]}
-    return step if draw(st.booleans()) else {"step": step, "when": draw(EXPRESSIONS)}
+    return step if draw(st.integers(0, 1)) else {"step": step, "when": draw(EXPRESSIONS)}
 
 
 def _structure(kind: str, prefix: str, depth: int) -> st.SearchStrategy[dict[str, Any]]:

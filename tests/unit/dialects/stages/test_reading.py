@@ -235,11 +235,13 @@ def test_fields_of_a_step(fields: str, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("step", "expected"), [
-    ("type: approval, parameters: {message: 'Open ${{ input.a }}?'}", {"type": "approval", "config": {"message": "Open {{  input.a }}?"}}),
+    ("type: approval, parameters: {message: 'Open ${{ input.a }}?'}",
+        {"type": "approval", "config": {"message": "Open {{  input.a }}?"}}),
     ("type: delay, parameters: {duration: 2m}", {"type": "wait", "seconds": 120}),
     ("type: foreach, items: '${{ input.rows }}', steps: [{id: i, skill: x}]",
         {"type": "foreach", "items": "{{  input.rows }}", "steps": [{"id": "i", "type": "skill", "config": {"skill": "x"}}]}),
-    ("type: transform, config: {expression: '${{ input.a }} + 1'}", {"type": "transform", "config": {"expression": "input.a + 1"}}),
+    ("type: transform, config: {expression: '${{ input.a }} + 1'}",
+        {"type": "transform", "config": {"expression": "input.a + 1"}}),
     ("type: frobnicate, parameters: {a: 1}", {"type": "skill", "config": {"skill": "frobnicate", "parameters": {"a": 1}}}),
 ])
 def test_other_types(step: str, expected: dict[str, Any]) -> None:
