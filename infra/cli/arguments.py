@@ -16,8 +16,9 @@ Row = Mapping[str, Any]
 
 
 def gather(schema: Mapping[str, Row] | None, options: Sequence[str]) -> tuple[dict[str, Any], list[InputProblem]]:
-    """The input of a run from the values of `--input`: a JSON object, `@file` with one, or `name=value`; later ones win.
+    """The input of a run from the values of `--input`; later ones win.
 
+    Each is a JSON object, `@file` with one, or `name=value`.
     Values after `name=` are read by the declared type. Raises UsageError for what is none of these.
     """
     given: dict[str, Any] = {}

@@ -44,7 +44,8 @@ def execute(args: argparse.Namespace) -> int:
 def markdown(rules: Iterable[Rule]) -> str:
     """The catalogue as a page with a heading per code."""
     parts = ["# Findings\n"]
-    parts += [f"## {rule.code} {rule.title}\n\n*{rule.severity.value}*\n\n{rule.explanation.strip()}\n" for rule in rules]
+    for rule in rules:
+        parts.append(f"## {rule.code} {rule.title}\n\n*{rule.severity.value}*\n\n{rule.explanation.strip()}\n")
     return "\n".join(parts)
 
 

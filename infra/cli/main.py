@@ -1,12 +1,14 @@
 """The `aslant` command: finds the command's module, runs it and turns what happens into an exit code.
 
-Exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 70 a fault of aslant itself, 130 interrupted. A command is a module of this package with
-`add_arguments(parser)` and `execute(args) -> int`; only the module of the command that is asked for is imported.
+Exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 70 a fault of aslant itself, 130 interrupted. A command is a
+module of this package with `add_arguments(parser)` and `execute(args) -> int`; only the module of the command that is
+asked for is imported.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import importlib
 import io
@@ -120,10 +122,8 @@ def _execute(given: list[str], chosen: str | None) -> int:
 
 def _abandon_stdout() -> None:
     """The reader is gone: keep the interpreter from complaining about it while it shuts down."""
-    try:
+    with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass
 
 
 if __name__ == "__main__":

@@ -64,12 +64,17 @@ def version() -> str:
 
 def colours(stream: IO[str]) -> bool:
     """Whether to colour: on a terminal that can, unless NO_COLOR is set (no-color.org)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return live(stream) and not os.environ.get("NO_COLOR")
 
 
-def terminal() -> bool:
-    """Whether somebody sits in front of it: both standard input and standard output are a terminal."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+def live(stream: IO[str]) -> bool:
+    """Whether `stream` is a terminal that can be drawn on again and again."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def person() -> bool:
+    """Whether somebody can be asked: questions go to standard error, answers come from standard input."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def console(stream: IO[str]) -> Any:

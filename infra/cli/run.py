@@ -18,7 +18,7 @@ from aslant.inputs import InputProblem
 from infra.cli.arguments import answers, gather, print_problems
 from infra.cli.errors import FINDINGS, RUN_FAILED, USAGE, UsageError
 from infra.cli.files import read_all, texts
-from infra.cli.output import add_strict, colours, console, exit_code, print_findings, terminal
+from infra.cli.output import add_strict, console, exit_code, live, person, print_findings
 from infra.cli.siblings import compile_with_siblings, missing
 from translator.diagnostics import Diagnostic, Severity, TranslatorError
 from translator.findings.graph import UNKNOWN_WORKFLOW
@@ -129,16 +129,18 @@ def _run(
     from infra.cli import ask, outcome, watch
     from infra.local.runner import run
 
-    person = ask.Person() if terminal() and "-" not in args.files and not args.json else None
+    asking = ask.Person() if person() and "-" not in args.files and not args.json else None
     prepared = answers(args.approve, outcome.approval_steps(compilations))
     showing = args.watch if args.watch is not None else not args.json
     observer = watch.Silent()
     if showing:
-        observer = watch.Tree(console(sys.stderr)) if colours(sys.stderr) else watch.Lines(sys.stderr)
+        observer = watch.Tree(console(sys.stderr)) if live(sys.stderr) else watch.Lines(sys.stderr)
+    if args.skills:
+        sys.path.insert(0, os.getcwd())  # a module is looked for here first, as with `python -m`
     try:
         result = run(
             compilations, given, skill_modules=args.skills, simulate=args.simulate, secrets=_secrets(args.secret),
-            approver=ask.Prepared(prepared, person), time_scale=args.time_scale, timeout=args.timeout,
+            approver=ask.Prepared(prepared, asking), time_scale=args.time_scale, timeout=args.timeout,
             observer=observer,
         )
     except (ValidationError, ask.BadAnswer) as error:

@@ -76,7 +76,7 @@ def create_machines(
 def machine_name(workflow: str) -> str:
     """A legal name of a state machine: the workflow's id where it is one, else the nearest with a mark of the id."""
     legal = re.sub(r"[^A-Za-z0-9_-]+", "-", workflow).strip("-")[:60]
-    if legal == workflow:
+    if legal and legal == workflow:
         return legal
     return f"{legal or 'workflow'}-{hashlib.sha256(workflow.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 

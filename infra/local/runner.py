@@ -41,7 +41,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunError:
-    """Why an execution failed: the error's name, its message, and the step with its place in the file if it is known."""
+    """Why an execution failed: the error's name, its message, and the step with its place in the file, if known."""
 
     error: str
     message: str
@@ -54,8 +54,8 @@ class RunError:
 class RunResult:
     """How a run ended: `status` is completed, failed, timed_out or cancelled; `seconds` are the cloud's.
 
-    `usage` sums what steps report (tokens_in, tokens_out, calls); `first_state` are the real seconds from the call until
-    the first state was entered.
+    `usage` sums what steps report (tokens_in, tokens_out, calls); `first_state` are the real seconds from the call
+    until the first state was entered.
     """
 
     status: str
@@ -114,8 +114,8 @@ def run(
 ) -> RunResult:
     """Runs the first of `compilations`; the others are there for it to call. `input` is complete and checked.
 
-    `skill_modules` are Python modules or files, besides what is registered in `aslant.skills`. `approver` is asked about each
-    approval, and may leave it open. `timeout`: real seconds, after which the execution is stopped. Raises
+    `skill_modules` are Python modules or files, besides what is registered in `aslant.skills`. `approver` is asked
+    about each approval, and may leave it open. `timeout`: real seconds, after which the execution is stopped. Raises
     provision.MissingWorkflow, and aslant.errors.ValidationError for skills that cannot be loaded. KeyboardInterrupt
     stops the execution with its children and passes on.
     """
@@ -247,7 +247,8 @@ class _Loop:
         return RunResult(
             status=status, output=ended.output if status == "completed" else None, error=error, steps=steps,
             approvals=tuple(self.approvals.decided) if self.approvals else (),
-            simulated=self._simulated(steps), usage=usage, notes=self._notes(), execution=execution, started=ended.started, stopped=ended.stopped,
+            simulated=self._simulated(steps), usage=usage, notes=self._notes(),
+            execution=execution, started=ended.started, stopped=ended.stopped,
             first_state=first_state,
         )
 

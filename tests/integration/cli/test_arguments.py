@@ -11,7 +11,8 @@ from infra.cli.arguments import Answer, answers, gather
 from infra.cli.errors import UsageError
 
 SCHEMA: dict[str, dict[str, Any]] = {
-    "n": {"type": "integer", "default": 5}, "s": {"type": "string"}, "flag": {"type": "boolean"}, "list": {"type": "array"},
+    "n": {"type": "integer", "default": 5}, "s": {"type": "string"}, "flag": {"type": "boolean"},
+    "list": {"type": "array"},
 }
 
 

@@ -106,7 +106,9 @@ def test_a_folder_is_not_one_definition(command: list[str], folder: Path, capsys
     assert "is a folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("raw", [b"", b"\xff\xfe", b"- 1\n", b"a: &x [*x]", b"a: 1\na: 2\n", b"{", b"\x1b[31m", b"[" * 500])
+@pytest.mark.parametrize("raw", [
+    b"", b"\xff\xfe", b"- 1\n", b"a: &x [*x]", b"a: 1\na: 2\n", b"{", b"\x1b[31m", b"[" * 500,
+])
 def test_no_text_leads_to_a_traceback(raw: bytes, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "odd.yaml").write_bytes(raw)
     assert main(["validate", "odd.yaml"]) == 1

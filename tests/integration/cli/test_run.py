@@ -125,8 +125,8 @@ def test_wrong_inputs_start_nothing(given: str, folder: Path, capsys: pytest.Cap
 
 
 def test_a_failure_names_step_reason_place_and_what_to_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "flow.yaml").write_text(FLOW.replace("skill: double, parameters: {n: \"{{ item", "skill: broken, parameters: "
-        "{n: \"{{ item"), encoding="utf-8")
+    inner = 'skill: double, parameters: {n: "{{ item'
+    (folder / "flow.yaml").write_text(FLOW.replace(inner, inner.replace("double", "broken")), encoding="utf-8")
     assert main(["run", "flow.yaml", "--skills", "skills.py"]) == 3
     captured = capsys.readouterr()
     assert captured.out == "" and "\x1b" not in captured.err
@@ -250,7 +250,8 @@ def test_findings_keep_a_definition_from_running(folder: Path, capsys: pytest.Ca
 
 
 def test_a_run_is_stopped_after_its_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "w.yaml").write_text("dialect: canonical\nname: w\nsteps: [{id: nap, type: wait, seconds: 600}]\n", "utf-8")
+    flow = "dialect: canonical\nname: w\nsteps: [{id: nap, type: wait, seconds: 600}]\n"
+    (folder / "w.yaml").write_text(flow, encoding="utf-8")
     document = ran(["w.yaml", "--timeout", "0.3"], capsys, code=3)
     assert document["status"] == "timed_out" and states(document) == {"nap": "cancelled"}
     document = ran(["w.yaml", "--time-scale", "6000"], capsys)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from infra.cli import explain
-from infra.cli import main as entry
+from infra.cli.errors import INTERNAL
 from infra.cli.main import COMMANDS, main
 from translator.findings.catalogue import RULES
 
@@ -49,7 +49,9 @@ def test_a_misspelled_command_gets_a_suggestion(capsys: pytest.CaptureFixture[st
     assert "did you mean validate?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("argv", [["validate"], ["explain", "--nope"], ["new", "--dialect", "nope"], ["run", "--timeout"]])
+@pytest.mark.parametrize("argv", [
+    ["validate"], ["explain", "--nope"], ["new", "--dialect", "nope"], ["run", "--timeout"],
+])
 def test_wrong_arguments_are_a_usage_mistake(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(argv) == 2
     assert "usage: aslant" in capsys.readouterr().err
@@ -63,7 +65,7 @@ def test_a_fault_of_our_own_is_told_without_a_traceback(
 
     monkeypatch.delenv("ASLANT_DEBUG", raising=False)
     monkeypatch.setattr(explain, "execute", broken)
-    assert main(["explain"]) == entry.INTERNAL
+    assert main(["explain"]) == INTERNAL
     err = capsys.readouterr().err
     assert "ZeroDivisionError: boom" in err and "Traceback" not in err
     monkeypatch.setenv("ASLANT_DEBUG", "1")

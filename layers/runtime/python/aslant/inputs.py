@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import re2  # type: ignore[import-untyped]
+import re2
 
 MAX_SAFE_INTEGER = 2**53
 MAX_DEPTH = 100
