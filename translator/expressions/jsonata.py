@@ -44,6 +44,7 @@ MAX_CODE = 32_000
 # How tightly JSONata binds: a condition is loosest, a value or call tightest.
 _LOOSE, _OR, _AND, _COMPARE, _ADD, _MULTIPLY, _ATOM = range(7)
 _STEP = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_HARMLESS = re.compile(r"[A-Za-z0-9 _.,:;/?!=@#+*()<>|&-]*")
 _WORDS = frozenset({"and", "or", "in", "true", "false", "null", "function"})
 # Keys that every JavaScript object seems to have.
 _INHERITED = frozenset({
@@ -97,6 +98,8 @@ def write(
 def text_literal(text: str) -> str:
     """A text as JSONata source that every scanner reads as data: no `$name`, no `{%`, no quote, no control character.
     """
+    if _HARMLESS.fullmatch(text):
+        return f'"{text}"'
     code = json.dumps(text, ensure_ascii=False)
     code = code.replace("$", "\\u0024").replace("{%", "{\\u0025").replace("%}", "\\u0025}")
     return re.sub("[\ud800-\udfff\x7f-\x9f\u2028\u2029\ufeff]", lambda match: f"\\u{ord(match[0]):04x}", code)

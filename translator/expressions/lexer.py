@@ -25,6 +25,7 @@ _OPERATOR = re.compile(
 )
 _PLAIN = {"'": re.compile(r"[^'\\]*"), '"': re.compile(r'[^"\\]*')}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0", "\\": "\\", "'": "'", '"': '"', "/": "/"}
+_DELIMITER = re.compile(r"\$?\{\{")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 
 LOOK_ALIKES = {"“": '"', "”": '"', "‘": "'", "’": "'", "≠": "!=", "≤": "<=", "≥": ">=", "−": "-"}
@@ -211,5 +212,7 @@ class Lexer:
             if len(digits) == size and _HEX.fullmatch(digits):
                 return chr(int(digits, 16)), pos + 2 + size
             raise Unreadable(rules.SYNTAX, f"\\{char} needs {size} hexadecimal digits", pos, 2)
+        if match := _DELIMITER.match(self.text, pos + 1):  # `\\{{` is the delimiter itself, as in plain text
+            return match[0], match.end()
         # As in Python, an unknown escape is no escape: regular expressions keep their backslashes.
         return "\\", pos + 1

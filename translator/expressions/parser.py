@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from translator.diagnostics import Findings, Position
 from translator.expressions.lexer import Lexer, Token, Unreadable, ids_of
+from translator.expressions.paths import CONSTANTS, RESERVED, path
 from translator.expressions.tree import (
     MAX_CHARACTERS,
     MAX_DEPTH,
@@ -32,8 +33,6 @@ from translator.expressions.tree import (
 )
 from translator.findings import expressions as rules
 
-_CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
-_RESERVED = {"and", "or", "not", "in", "if", "else", "for"}
 _COMPARISONS = {"==": "==", "===": "==", "!=": "!=", "!==": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _COALESCE, _OR, _AND, _NOT, _COMPARISON = 1, 2, 3, 4, 5
 _BINDING = {
@@ -55,7 +54,10 @@ def parse(text: str, at: Position, findings: Findings, ids: Collection[str] = ()
     try:
         if len(text) > MAX_CHARACTERS:
             raise Unreadable(rules.TOO_LONG, f"the expression has {len(text):,} characters", 0)
-        parser = Parser(Lexer(text, 0, at, ids_of(ids)))
+        lexer = Lexer(text, 0, at, ids_of(ids))
+        if (short := path(lexer, 0, "")) is not None:
+            return short[0]
+        parser = Parser(lexer)
         node = parser.expression()
         parser.expect_end()
         check_depth(node)
@@ -299,10 +301,10 @@ class Parser:
         if token.kind in ("number", "text"):
             self.advance()
             return Literal(token.value, self.place(token.start))
-        if token.kind == "word" and token.value not in _RESERVED:
+        if token.kind == "word" and token.value not in RESERVED:
             self.advance()
-            if token.value in _CONSTANTS:
-                return Literal(_CONSTANTS[str(token.value)], self.place(token.start))
+            if token.value in CONSTANTS:
+                return Literal(CONSTANTS[str(token.value)], self.place(token.start))
             if self.token.is_op("("):
                 return Call(str(token.value), self.arguments(), self.place(token.start))
             return Name(str(token.value), self.place(token.start))
@@ -337,7 +339,7 @@ class Parser:
     def comprehension(self, element: Node, start: int) -> Node:
         self.advance()
         name = self.token
-        if name.kind != "word" or name.value in _RESERVED or name.value in _CONSTANTS:
+        if name.kind != "word" or name.value in RESERVED or name.value in CONSTANTS:
             raise self.unexpected("expected the name of the item")
         self.advance()
         if not self.token.is_word("in"):

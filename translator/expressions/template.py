@@ -9,6 +9,7 @@ from typing import Any
 from translator.diagnostics import Findings, Position
 from translator.expressions.lexer import Lexer, Unreadable, ids_of
 from translator.expressions.parser import Parser, check_depth, report
+from translator.expressions.paths import path
 from translator.expressions.tree import MAX_CHARACTERS, Literal, Node, Template
 from translator.findings import expressions as rules
 
@@ -48,6 +49,8 @@ def parse_template(text: str, at: Position, findings: Findings, ids: Collection[
 def _hole(lexer: Lexer, match: re.Match[str]) -> tuple[Node, int]:
     """The expression of a hole, and where the text goes on."""
     start = match.start(2)
+    if (short := path(lexer, match.end(), "}}")) is not None:
+        return short
     lexer.pos = match.end()
     try:
         parser = Parser(lexer)

@@ -114,7 +114,7 @@ def _literal(value: str | float | bool | None) -> tuple[str, int]:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value], 12
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False), 12
+        return _text(json.dumps(value, ensure_ascii=False)), 12
     text = repr(value)
     if isinstance(value, float) and value == int(value) and "e" not in text and "." not in text:
         text += ".0"

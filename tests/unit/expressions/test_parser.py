@@ -119,3 +119,15 @@ def test_long_chains_are_read_up_to_the_limit_and_refused_beyond() -> None:
     assert [d.code for d in problems("[" + ",".join(["1"] * 2_100) + "]")] == ["E005"]
     assert [d.code for d in problems("1" + " " * 20_000)] == ["E005"]
     assert parse("(" * 90 + "1" + ")" * 90, START, Findings()) == Literal(1)
+
+
+@pytest.mark.parametrize("text", ["a", "a.b.c", " steps.flip-coin.output ", "x-y.z", "a.in.true", "a1_.b_2", "a.x-y-z"])
+def test_the_short_way_for_paths_reads_what_the_parser_reads(text: str) -> None:
+    ids = ("flip-coin", "x-y", "b")
+    at = Position(4, 9)
+    quick = parse(text, at, Findings(), ids)
+    # Parentheses keep the short way out, and move everything by one column.
+    full = parse(f"({text})", at._replace(column=8), Findings(), ids)
+    assert quick == full
+    assert quick is not None and full is not None
+    assert [here.at for here in walk(quick)] == [here.at for here in walk(full)]
