@@ -63,6 +63,7 @@ from moto.stepfunctions.parser.asl.component.state.choice.comparison.comparison 
     ConditionStringJSONata,
 )
 from moto.stepfunctions.parser.asl.component.state.choice.default_decl import DefaultDecl
+from moto.stepfunctions.parser.asl.component.state.exec.state_map.execution_type import ExecutionType
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.item_selector import ItemSelector
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.items.items import ItemsArray, ItemsJSONata
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.iteration.itemprocessor.item_processor_decl import (
@@ -71,9 +72,17 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_map.iteration.item
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.iteration.itemprocessor.processor_config import (
     ProcessorConfig,
 )
+from moto.stepfunctions.parser.asl.component.state.exec.state_map.label import Label
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.max_concurrency import (
     MaxConcurrency,
     MaxConcurrencyJSONata,
+)
+from moto.stepfunctions.parser.asl.component.state.exec.state_map.mode import Mode
+from moto.stepfunctions.parser.asl.component.state.exec.state_map.tolerated_failure import (
+    ToleratedFailureCountInt,
+    ToleratedFailureCountStringJSONata,
+    ToleratedFailurePercentage,
+    ToleratedFailurePercentageStringJSONata,
 )
 from moto.stepfunctions.parser.asl.component.state.exec.state_parallel.branches_decl import BranchesDecl
 from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resource import Resource
@@ -301,12 +310,18 @@ def _branches(value: Json) -> Any:
 
 
 def _processor(value: Json) -> Any:
-    config = _mapping(value).get("ProcessorConfig", {"Mode": "INLINE"})
-    if config != {"Mode": "INLINE"}:
-        raise NotHandled  # a Distributed Map
+    config = _mapping(_mapping(value).get("ProcessorConfig", {}))
+    mode = _MODES.get(config.get("Mode", "INLINE"))
+    kind = _KINDS.get(config.get("ExecutionType", "STANDARD"))
+    if config.keys() - {"Mode", "ExecutionType"} or mode is None or kind is None:
+        raise NotHandled
     start, states = _flow(value, {"ProcessorConfig"})
     return ItemProcessorDecl(
-        query_language=_JSONATA, start_at=start, states=states, comment=None, processor_config=ProcessorConfig()
+        query_language=_JSONATA,
+        start_at=start,
+        states=states,
+        comment=None,
+        processor_config=ProcessorConfig(mode=mode, execution_type=kind),
     )
 
 
@@ -320,6 +335,18 @@ def _end(value: Json) -> Any:
         raise NotHandled
     return End(is_end=True)
 
+
+def _percentage(value: Json) -> Any:
+    code = _code(value)
+    if code:
+        return ToleratedFailurePercentageStringJSONata(code)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise NotHandled
+    return ToleratedFailurePercentage(float(value))
+
+
+_MODES = {"INLINE": Mode.Inline, "DISTRIBUTED": Mode.Distributed}
+_KINDS = {"STANDARD": ExecutionType.Standard, "EXPRESS": ExecutionType.Standard}  # nothing differs here
 
 _FIELDS: dict[str, Callable[[Json], Any]] = {
     "Comment": lambda value: Comment(_text(value)),
@@ -343,5 +370,8 @@ _FIELDS: dict[str, Callable[[Json], Any]] = {
     "Items": _loop_items,
     "ItemSelector": lambda value: ItemSelector(_object(value)),
     "ItemProcessor": _processor,
+    "ToleratedFailureCount": _either(ToleratedFailureCountStringJSONata, ToleratedFailureCountInt),
+    "ToleratedFailurePercentage": _percentage,
+    "Label": lambda value: Label(_text(value)),
     "MaxConcurrency": _either(MaxConcurrencyJSONata, MaxConcurrency),
 }

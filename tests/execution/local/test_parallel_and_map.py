@@ -166,3 +166,42 @@ def test_a_loop_in_a_loop_in_a_branch(cloud, run, call):
         "both": {"Type": "Parallel", "Branches": [{"StartAt": "outer", "States": {"outer": outer}}], "End": True},
     }
     assert run(states).output == [[[10, 20], [30]]]
+
+
+def _distributed(item, **fields):
+    processor = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "item",
+        "States": {"item": item},
+    }
+    return {"loop": {"Type": "Map", "Items": "{% $states.input.items %}", "ItemProcessor": processor, "End": True, **fields}}
+
+
+def test_a_distributed_map_keeps_its_order_and_its_limit(cloud, run, call, Recorder):
+    handler = Recorder(lambda event: time.sleep(event / 200) or event)
+    cloud.function("f", handler)
+    items = [3, 1, 2] * 30
+    assert run(_distributed(call("f", "{% $states.input %}"), MaxConcurrency=5), {"items": items}).output == items
+    assert handler.most_at_once == 5
+
+
+def test_a_distributed_map_fails_when_more_items_fail_than_it_tolerates(cloud, run, call):
+    def act(event, context):
+        if event < 2:
+            raise ValueError
+        return event
+
+    cloud.function("f", act)
+    item, items = call("f", "{% $states.input %}"), {"items": [1, 2, 3, 4]}
+    assert run(_distributed(item), items).error == "States.ExceedToleratedFailureThreshold"
+    for tolerated in ({"ToleratedFailureCount": 1}, {"ToleratedFailurePercentage": 25}):
+        assert run(_distributed(item, **tolerated), items).output[1:] == [2, 3, 4]
+    assert run(_distributed(item, ToleratedFailurePercentage=20), items).error == "States.ExceedToleratedFailureThreshold"
+    catch = [{"ErrorEquals": ["States.ExceedToleratedFailureThreshold"], "Output": {"caught": True}, "Next": "end"}]
+    states = _distributed(item, Catch=catch) | {"end": {"Type": "Succeed"}}
+    assert run(states, items).output == {"caught": True}
+
+
+def test_a_distributed_map_of_many_items(run):
+    item = {"Type": "Pass", "Output": "{% $states.input * 2 %}", "End": True}
+    assert run(_distributed(item, MaxConcurrency=1), {"items": list(range(1500))}).output == [n * 2 for n in range(1500)]
