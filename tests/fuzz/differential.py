@@ -49,7 +49,7 @@ def prepare(tree: Node, data: dict[str, Any]) -> Case:
         raise Disagreement(f"not the same after JSON: {source}")
     expected = reference(node, lambda slot: data[_variable(slot)])
     try:
-        code = write(node, lambda slot: f"${_variable(slot)}", type_of=_type_of, declared=INPUTS)
+        code = write(node, _bind, type_of=_type_of, declared=INPUTS)
     except NotNative:
         code = None
     return Case(node, source, code, data, expected)
@@ -59,6 +59,15 @@ def _variable(slot: Slot) -> str:
     return "input" if slot.kind == "input" else slot.name
 
 
+def _bind(slot: Slot) -> str:
+    return "$states.context.Execution.Input.input" if slot.kind == "input" else f"${slot.name}"
+
+
+def bindings(data: dict[str, Any]) -> dict[str, Any]:
+    """The data as JSONata variables, the input where a state machine has it."""
+    return {**data, "states": {"context": {"Execution": {"Input": {"input": data["input"]}}}}}
+
+
 def _type_of(slot: Slot) -> str | None:
     return INPUTS.get(slot.name) if slot.kind == "input" else None
 
@@ -66,9 +75,9 @@ def _type_of(slot: Slot) -> str | None:
 def check(cases: Iterable[Case], node_engine: NodeEngine) -> int:
     """Raises `Disagreement` for the first case on which engines differ; gives the number of native ones."""
     native = [case for case in cases if case.code is not None]
-    answers = node_engine.run([(str(case.code), case.data) for case in native])
+    answers = node_engine.run([(str(case.code), bindings(case.data)) for case in native])
     for case, original in zip(native, answers, strict=True):
-        port = local(str(case.code), case.data)
+        port = local(str(case.code), bindings(case.data))
         if not agree(case.expected, original) or not agree(case.expected, port):
             raise Disagreement(
                 f"expression: {case.source}\ndata: {json.dumps(case.data)}\nJSONata: {case.code}\n"

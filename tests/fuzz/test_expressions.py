@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +18,7 @@ from translator.diagnostics import NOWHERE, Findings
 from translator.expressions.jsonata import text_literal, write
 from translator.expressions.parser import parse
 from translator.expressions.template import parse_template
-from translator.expressions.tree import Attribute, Index, Literal, ObjectOf, Slot, Template
+from translator.expressions.tree import Attribute, Index, Literal, Node, ObjectOf, Slot, Template
 
 BOUNDED = settings(max_examples=150, deadline=None, derandomize=True, database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture])
@@ -52,7 +53,7 @@ def test_three_engines_agree_on_a_fixed_sample(node_engine: NodeEngine) -> None:
 @given(text=hostile)
 def test_user_text_comes_out_as_itself_and_never_as_code(text: str, node_engine: NodeEngine) -> None:
     slot, holder = Slot("var", "x"), Slot("var", "holder")
-    trees = [
+    trees: list[tuple[Node, Any]] = [
         (Literal(text), text),
         (Template((text, slot, text)), f"{text}v{text}"),
         (Attribute(slot, text), None),

@@ -44,6 +44,8 @@ def kind(node: Node, type_of: TypeOf = nothing_known) -> str | None:
             return type_name(value)
         case Slot(kind="status"):
             return "string"
+        case Slot(kind="index"):
+            return "number"
         case Slot(kind=slot_kind):
             return "object" if slot_kind in _OBJECTS and not node.name else type_of(node)
         case Attribute(of=Slot(kind="input", name=""), name=name):
