@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ _HINTS = {
     "ExpressionError": "the expression met a value that it has no result for; look at what the steps before it gave",
     "States.QueryEvaluationError": "an expression met a value that it has no result for",
 }
+# What the engine says before it comes to the point: the state and the whole generated expression.
+_ENGINE = re.compile(r"threw an error during evaluation\. (.+)\Z", re.DOTALL)
 _LOOK = "`--json` shows every step with its attempts and errors; `aslant graph FILE` draws the way there"
 
 
@@ -52,6 +55,8 @@ def _failure(error: RunError, sources: Mapping[str, str]) -> list[str]:
     subject = f"step {visible(step)}: " if step else ""
     lines = [f"{head}{subject}{visible(error.error)}"]
     message = error.message.removeprefix(f"step {step}: ")  # functions put it there for those who see nothing else
+    if (found := _ENGINE.search(message)) is not None:
+        message = found[1]
     lines += [f"  {visible(line)}" for line in message.splitlines()]
     lines += excerpt(error.position, sources).splitlines()
     lines.append(f"  hint: {_HINTS.get(error.error, _LOOK)}")

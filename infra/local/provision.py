@@ -8,12 +8,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from aslant.settings import Settings
 from aslant.step_types import STEP_TYPES, function_name
 from infra.local.cloud import LocalCloud
-from infra.local.functions import Handler
+from infra.local.functions import ACCOUNT, Handler
 from translator.pipeline import Compilation
 
 TENANT = "default"  # what a step takes without one, as in executions that were started by hand
+NOTIFY_TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:aslant-notifications"
+EMAIL_FROM = "workflows@example.com"
 
 Wrap = Callable[[Handler], Handler]
 
@@ -86,6 +89,15 @@ def _stand_in(workflow: str) -> dict[str, Any]:
     output = {"simulated": True, "workflow": name, "input": "{% $states.input.input %}"}
     return {"QueryLanguage": "JSONata", "StartAt": "simulated",
         "States": {"simulated": {"Type": "Pass", "Output": output, "End": True}}}
+
+
+def create_channels(cloud: LocalCloud, compilations: Sequence[Compilation], settings: Settings) -> None:
+    """The topic and the email sender that notifications use when they name none."""
+    if not any("notify" in compilation.functions.values() for compilation in compilations):
+        return
+    if settings.notify_topic == NOTIFY_TOPIC:
+        cloud.client("sns").create_topic(Name=NOTIFY_TOPIC.rpartition(":")[2])
+    cloud.client("ses").verify_email_identity(EmailAddress=settings.email_from)
 
 
 def store_secrets(cloud: LocalCloud, secrets: Mapping[str, str], prefix: str) -> None:

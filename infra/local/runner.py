@@ -126,6 +126,7 @@ def run(
         settings = Settings.read()
         functions = provision.register_functions(cloud, compilations, facts.wrap)
         arns = provision.create_machines(cloud, compilations, functions, simulate=simulate)
+        provision.create_channels(cloud, compilations, settings)
         provision.store_secrets(cloud, secrets or {}, settings.secret_prefix)
         needs_table = any("approval" in compilation.functions.values() for compilation in compilations)
         approvals = Approvals(cloud, settings, provision.TENANT, approver, user) if needs_table else None
@@ -142,9 +143,11 @@ def run(
 
 
 def _environment(simulate: bool) -> dict[str, str]:
-    """What handlers are told besides the caller's own settings: an offline model unless one is chosen."""
+    """What handlers are told where the caller says nothing: an offline model, and where notifications go."""
     return {
         "ASLANT_MODEL": os.environ.get("ASLANT_MODEL") or "offline",
+        "ASLANT_NOTIFY_TOPIC": os.environ.get("ASLANT_NOTIFY_TOPIC") or provision.NOTIFY_TOPIC,
+        "ASLANT_EMAIL_FROM": os.environ.get("ASLANT_EMAIL_FROM") or provision.EMAIL_FROM,
         "ASLANT_SIMULATE": "1" if simulate else os.environ.get("ASLANT_SIMULATE", "0"),
     }
 

@@ -150,7 +150,8 @@ def _check_number(row: Row, value: float, pointer: str, name: str) -> Iterator[I
     if (high := _bound(row, "exclusiveMaximum")) is not None and value >= high:
         yield InputProblem(pointer, f"{name} is {value}, it must be less than {high}")
     step = _bound(row, "multipleOf")
-    if step and math.isfinite(step) and math.isfinite(value) and (Fraction(str(value)) / Fraction(str(step))).denominator != 1:
+    exact = step and math.isfinite(step) and math.isfinite(value)
+    if exact and (Fraction(str(value)) / Fraction(str(step))).denominator != 1:
         yield InputProblem(pointer, f"{name} is {value}, which is no multiple of {step}")
 
 
