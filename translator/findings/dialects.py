@@ -68,7 +68,8 @@ UNKNOWN_ROLLBACK_STEP = Rule("D044", Severity.WARNING, "no such rollback step",
     "`steps` of an error handler selects steps of the `rollback` section by id. Names that are none of these are left"
     " out; when none is left, the whole rollback section runs.")
 STAGE_LIMIT = Rule("D045", Severity.UNSUPPORTED, "max_parallel of this stage is not enforced",
-    "A stage whose steps are entered from a decision in another stage runs all of them at once.")
+    "A stage runs all of its steps at once when a decision leads from one of them into another stage, or from another stage"
+    " to one of them.")
 CANNOT_SAY = Rule("D050", Severity.WARNING, "the dialect cannot say this",
     "What the other spelling has no word for is written with the canonical key, changed, or left out; the message says"
     " which.")

@@ -25,9 +25,25 @@ _STRUCTURE = {
 }
 
 
+Written = list[tuple[Any, Position]] | None
+
+
 def lower(document: Map, findings: Findings) -> Map:
     """Canonical data from a definition that has the shape of `schema.Document`."""
     return _Reader(findings).workflow(document["workflow"])
+
+
+def _outside(written: Written, wrapped: dict[str, str]) -> Written:
+    """Edges to steps of a bounded stage lead to the step around it."""
+    changed: list[tuple[Any, Position]] = []
+    for edge, at in written or ():
+        name = edge.get("step") if isinstance(edge, Map) else edge
+        around = wrapped.get(common.nfc(name)) if isinstance(name, str) else None
+        if around is None:
+            changed.append((edge, at))
+        else:
+            changed.append((common.dependency(around, at, when=edge.get("when") if isinstance(edge, Map) else None), at))
+    return None if written is None else changed
 
 
 class _Reader:
@@ -85,6 +101,7 @@ class _Reader:
         """One list of steps: each waits for the stage before, and in a serial stage for the step before."""
         listed: list[Listed] = []
         names: dict[str, Position] = {}
+        wrapped: dict[str, str] = {}  # steps of bounded stages, with the step around them
         everywhere = {target.step for stage in source for target in self.foreign_targets(stage)}
         for stage, at in source.pairs():
             if stage["name"] in names:
@@ -100,15 +117,21 @@ class _Reader:
                     stage.at_key("max_parallel"))
             most = MAX_PARALLEL if limit is None else limit
             if stage.get("parallel") and most < len(entries):
-                if everywhere & {entry.id for entry in entries}:
+                own = {entry.id for entry in entries}
+                outward = any(common.nfc(target.step) not in own for entry in entries for target in entry.targets)
+                if outward or everywhere & own:
                     self.findings.add(rules.STAGE_LIMIT, f"the stage {stage['name']!r} runs all its steps at once",
                         stage.at_key("max_parallel") if limit is not None else stage.at("name"))
                 else:
-                    listed.append(self.bounded(stage, entries, most, start, at))
+                    around = self.bounded(stage, entries, most, start, at)
+                    wrapped.update(dict.fromkeys(own, around.id))
+                    listed.append(around)
                     continue
             for entry in entries:
                 self.guard(entry.step, stage)
             listed += entries
+        for entry in listed:
+            entry.written = _outside(entry.written, wrapped)
         routing.connect(listed, self.findings, strict=True)
         result = Seq(source.pos)
         for entry in listed:

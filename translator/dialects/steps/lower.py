@@ -73,7 +73,8 @@ class _Reader:
         for key, own in (("on_error", "on_error"), ("retry", "max_retries")):
             if key in settings and source.get(own) is not None:
                 self.findings.add(rules.WRITTEN_TWICE,
-                    f"`settings.{key}` and `error_handling.{own}` say the same thing", source.at_key(own), related=(("the other one", settings.at_key(key)),))
+                    f"`settings.{key}` and `error_handling.{own}` say the same thing", source.at_key(own),
+                    related=(("the other one", settings.at_key(key)),))
         at = source.at("on_error")
         wants_retry = source.get("on_error") == "retry"
         retries = source.get("max_retries")

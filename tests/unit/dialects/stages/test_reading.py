@@ -168,6 +168,22 @@ def test_a_stage_of_more_steps_than_it_may_run_at_once() -> None:
         2, [["n1", "n2"], ["n3"]])
 
 
+def test_edges_to_a_step_of_a_bounded_stage_wait_for_the_stage() -> None:
+    data = canonical(staged(
+        stage("many", do("a"), do("b"), more=PARALLEL + "      max_parallel: 1\n")
+        + stage("after", do("c", "depends_on: [b]"), do("d", "depends_on: [{step: a, when: input.d}]"), more=PARALLEL)))
+    assert edges(data) == {"many": [], "c": ["many"], "d": ["many?input.d"]}
+
+
+def test_a_decision_that_leads_out_of_a_stage_keeps_it_unbounded() -> None:
+    text = staged(
+        stage("many", do("a"), "{id: r, decision: {condition: input.ok, branches: {true: {target_step: late}}}}",
+            more=PARALLEL + "      max_parallel: 1\n")
+        + stage("after", do("late"), do("z")))
+    assert problems(text) == [("D045", 6, 7)]
+    assert edges(canonical(text)) == {"a": [], "r": [], "late": ["r=true", "a?false"], "z": ["a", "late"]}
+
+
 def test_a_bounded_stage_named_like_a_step() -> None:
     data = canonical(staged(stage("a", do("a"), do("b"), more=PARALLEL + "      max_parallel: 1\n")))
     assert data["steps"][0]["id"] == "a_stage"
