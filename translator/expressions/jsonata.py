@@ -46,6 +46,8 @@ _LOOSE, _OR, _AND, _COMPARE, _ADD, _MULTIPLY, _ATOM = range(7)
 _STEP = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,:;/?!=@#+*()<>|&-]*")
 _WORDS = frozenset({"and", "or", "in", "true", "false", "null", "function"})
+# What a function need not ask of an argument whose type is certain.
+_CHECKED = {"array": ("$_list({0})", "{0}"), "object": ("$_object({0})", "{0}"), "string": ("$_len({0})", "$length({0})")}
 # Keys that every JavaScript object seems to have.
 _INHERITED = frozenset({
     "constructor", "toString", "toLocaleString", "valueOf", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable",
@@ -388,6 +390,8 @@ class _Writer:
             return self.joined(args)
         if function.name == "default":
             return self.code(args[0]) if len(args) == 1 else self.binary(Binary("??", args[0], args[1]))
+        if args and (checked := _CHECKED.get(self.kind(args[0]) or "")):
+            native = native.replace(*checked)
         texts = [self.text(arg) for arg in args]
         code = re.sub(r"\{([0-9])\}", lambda match: texts[int(match[1])], native)
         return _Code(code, _ADD if code.endswith("+0") else _ATOM)

@@ -41,6 +41,8 @@ def template(text: str) -> str:
     ("x == 'a' or y == 'b'", '$x="a" or $y="b"'), ("x + 1", "$x+1"), ("(x + 1) * 2", "($x+1)*2+0"), ("-x", "0-$x"),
     ("x ?? 'd'", '$x=null?"d":$x'), ("y in ['a', 'b']", '$y in ["a","b"]'),
     ("steps.build.status == 'failed'", '$build="failed"'),
+    ("len(y)", "$length($y)"), ("sum([1, 2])", "$sum([1,2])+0"),
+    ("keys({a: 1})", '[$keys({"a":1})]'),
     ("{a: x}", '{"a":$x}'), ("[1, 'a']", '[1,"a"]'), ("x < 1 ? 'low' : 'high'", '$x<1?"low":"high"'),
     ("upper(y)", "$uppercase($y)"),
 ])
