@@ -76,7 +76,8 @@ class Writer:
 
     def source(self, node: Node) -> str:
         """JSONata source of an expression, without delimiters."""
-        self.refuse_secrets(node)
+        if self.refuse_secrets(node):
+            return "null"
         try:
             return write(node, self.bind, type_of=self.type_of, declared=self.declared)
         except NotNative as reason:
@@ -111,15 +112,19 @@ class Writer:
             return self.source(value)
         return text_literal(value) if isinstance(value, str) else json.dumps(value)
 
-    def refuse_secrets(self, node: Node) -> None:
+    def refuse_secrets(self, node: Node) -> bool:
+        """Whether the expression holds a secret, which is a finding then."""
+        refused = False
         for slot in slots(node):
             if slot.kind == "secret":
+                refused = True
                 self.findings.add(
                     rules.SECRET_PLACE,
                     f"the secret {slot.name!r} cannot be used here",
                     slot.at,
                     hint="put it alone, or into a text, in the configuration of the step that needs it",
                 )
+        return refused
 
     def config(self, value: Value) -> tuple[Any, dict[str, list[Any]]]:
         """A step's configuration without its secrets, and the texts that hold secrets by JSON pointer."""

@@ -28,8 +28,6 @@ INSIDE_LOOP = Rule("G009", Severity.ERROR, "reads a step inside of a loop from o
 WRITTEN_TWICE = Rule("G010", Severity.ERROR, "output key written by two steps that may run side by side",
     "Two steps that can both run, without an order between them, write the same output key, so its value would depend on"
     " which one is faster. Give them different keys, or let one depend on the other.")
-NOT_WRITTEN = Rule("G011", Severity.ERROR, "output key that nothing has written",
-    "No step that has certainly been settled before writes this output key.")
 EMPTY = Rule("G012", Severity.ERROR, "no steps",
     "A workflow needs at least one step.")
 UNKNOWN_TYPE = Rule("G013", Severity.ERROR, "unknown step type",

@@ -60,8 +60,9 @@ class _State(Mapping[str, Node]):
 
     def __getitem__(self, key: str) -> Node:
         found = self.resolver.written(key, self.place)
-        if found is None:
-            raise KeyError(key)
+        if found is None:  # what is read then cannot have run: `check_read` says so
+            scope, index = self.resolver.writers[key][0]
+            return Slot("output", scope.steps[index].id)
         return found
 
     def __contains__(self, key: object) -> bool:

@@ -179,7 +179,8 @@ class _Lowering:
             if spec is None or spec.get("type") != "Conditional":
                 continue
             for key, outcome in (("true_branch", "true"), ("false_branch", "false")):
-                for target, at in (spec.get(key) or Seq()).pairs():
+                targets = spec.get(key)
+                for target, at in targets.pairs() if isinstance(targets, Seq) else ():
                     if not isinstance(target, str) or common.nfc(target) not in by_id:
                         self.findings.add(rules.BRANCH_TARGET, f"{key} names {target!r}, which is no task here", at,
                             hint=did_you_mean(str(target), by_id))
