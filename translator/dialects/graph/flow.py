@@ -9,7 +9,6 @@ from translator.diagnostics import Position
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
 _LONGEST = 4000
-_DEEPEST = 20
 MAIN = "main"
 ERROR = "error"
 
@@ -43,6 +42,7 @@ class Flow:
     outcomes: dict[str, list[str]] = field(default_factory=dict)
     certain: bool = True
     _incoming: dict[str, list[Link]] = field(default_factory=dict)
+    _through: dict[str, str] | None = None
 
     def add(self, link: Link) -> None:
         self.links.append(link)
@@ -51,46 +51,57 @@ class Flow:
     def incoming(self, node: str) -> list[Link]:
         return self._incoming.get(node, [])
 
-    def parts(self, node: str, depth: int = 0) -> tuple[list[str], dict[str, list[str]]]:
+    def parts(self, node: str) -> tuple[list[str], dict[str, list[str]]]:
         """The values at the main input of a node, and those at its named inputs, each once and in order."""
         main: list[str] = []
         named: dict[str, list[str]] = {}
         links = self.incoming(node)
         if not links:
             return [self.base], named
+        if self._through is None:
+            self._pass_on()
         for link in links:
-            value = self.value(link, depth)
+            value = self.value(link)
             values = main if link.input == MAIN else named.setdefault(link.input, [])
             if value not in values:
                 values.append(value)
         return main, named
 
-    def whole(self, node: str, depth: int = 0) -> str:
+    def whole(self, node: str) -> str:
         """The input of a node as one expression."""
-        main, named = self.parts(node, depth)
+        main, named = self.parts(node)
         if named:
             pairs = ", ".join(f"{quoted(key)}: {self.merged(values)}" for key, values in named.items())
             main = [*main, f"{{{pairs}}}"]
         return self.merged(main)
 
-    def value(self, link: Link, depth: int = 0) -> str:
+    def value(self, link: Link) -> str:
         """What a connection carries."""
         source = link.source
-        if link.output == ERROR and ERROR not in self.outcomes.get(source, ()):
+        outcomes = self.outcomes.get(source, ())
+        if link.output == ERROR and ERROR not in outcomes:
             return member("errors", source)
-        seen = {source}
-        while source in self.passing and len(before := self.incoming(source)) == 1 and before[0].input == MAIN:
-            if before[0].output not in (MAIN, *self.outcomes.get(before[0].source, ())) or before[0].source in seen:
-                break
-            source = before[0].source
-            seen.add(source)
-        if source in self.passing and depth < _DEEPEST:
-            expression = self.whole(source, depth + 1)
-            if len(expression) <= _LONGEST:
-                return expression
+        if source in self.passing:
+            return (self._through or {}).get(source) or output_of(source)
         expression = self.base if source in self.starting else output_of(source)
-        plain = link.output == MAIN or link.source in self.passing or link.output in self.outcomes.get(link.source, ())
-        return expression if plain else member(expression, link.output)
+        return expression if link.output == MAIN or link.output in outcomes else member(expression, link.output)
+
+    def _pass_on(self) -> None:
+        """What each passing node hands on, sources first; nodes on a circle and very long inputs are left out."""
+        self._through = {}
+        waiting = {node: len(links) for node, links in self._incoming.items()}
+        after: dict[str, list[str]] = {}
+        for link in self.links:
+            after.setdefault(link.source, []).append(link.target)
+        ready = [node for node in {**after, **dict.fromkeys(self.passing)} if not waiting.get(node)]
+        while ready:
+            node = ready.pop()
+            if node in self.passing and len(expression := self.whole(node)) <= _LONGEST:
+                self._through[node] = expression
+            for target in after.get(node, ()):
+                waiting[target] -= 1
+                if not waiting[target]:
+                    ready.append(target)
 
     def merged(self, values: list[str]) -> str:
         """Several values as one: the only one that is there as it is, more than one merged in their order."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from translator.dialects.registry import read
 from translator.diagnostics import Diagnostic, Findings, Severity
+from translator.dialects.registry import read
 from translator.source import load, plain
 
 Data = dict[str, Any]

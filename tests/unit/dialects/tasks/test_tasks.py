@@ -156,7 +156,7 @@ tasks:
 def test_branches_become_routed_edges() -> None:
     by_id = steps(lowered(CONDITIONAL)[0])
     assert by_id["is-large"]["cases"] == [
-        {"name": "true", "when": "size > 2 and ('' ~ (tasks.build.output.stdout)) != ''"}]
+        {"name": "true", "when": "size > 2 and ('' ~ tasks.build.output.stdout) != ''"}]
     assert by_id["is-large"]["default"] == "false"
     assert by_id["split"]["depends_on"] == [{"step": "is-large", "on": ["true"]}]
     assert by_id["both"]["depends_on"] == [{"step": "is-large", "on": ["true", "false"]}]
