@@ -255,7 +255,6 @@ class _Reader:
             if key not in ("expression", "output_key"):
                 result.move(key, config)
         key = config.get("output_key", "result")
-        at = config.at("expression")
         if key is not None and not isinstance(key, str):
             self.findings.add(rules.WRONG_TYPE, "`output_key` is a text", config.at("output_key"))
             return result
@@ -269,7 +268,11 @@ class _Reader:
                     config.at_key("output_key"))
         elif key:
             quoted = key.replace("\\", "\\\\").replace('"', '\\"')
-            result.put("expression", f'{{"{quoted}": ({result["expression"]})}}', at, config.at_key("expression"))
+            before = f'{{"{quoted}": ('
+            at = result.at("expression")
+            if at.column > len(before):  # so that what is inside keeps its column
+                at = at._replace(column=at.column - len(before), length=at.length + len(before) + 2)
+            result.put("expression", f"{before}{result['expression']})}}", at, config.at_key("expression"))
         return result
 
     def structure(self, kind: str, config: Map, result: Map, place: str) -> None:

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from tests.unit.dialects.common.reading import canonical, problems, read_all, steps_by_id
+from translator.diagnostics import Findings
+from translator.dialects.registry import read
+from translator.source import load
 
 LOANS = """
 name: library loans
@@ -316,3 +319,24 @@ def test_dates_stay_texts() -> None:
     assert data["version"] == "2024-01-16"
     assert data["steps"][0]["config"]["parameters"] == {"d": "2024-11-01", "t": "2024-11-01T00:00:00+02:00"}
     assert [(diagnostic.code, diagnostic.position.line) for diagnostic in found] == [("D021", 2)]
+
+
+def test_expressions_keep_their_place() -> None:
+    lines = ["name: x", "steps:", "  - id: a", "    type: transform", "    when: ${{  ^input.ok }}", "    config:",
+        '      expression: "^input.n + 1"', "      output_key: n", "  - id: b", "    type: conditional",
+        "    config: {condition: '{{ ^input.ok }}'}"]
+    document = load("\n".join(lines).replace("^", ""), Findings())
+    assert document is not None
+    found = read(document, Findings())
+    assert found is not None
+    first, second = found[1]["steps"]
+    wrapped = first["config"].at("expression").column + len('{"n": (')
+    places = [(5, first.at("when").column), (7, wrapped), (11, second["cases"][0].at("when").column)]
+    assert places == [(number, line.index("^") + 1) for number, line in enumerate(lines, 1) if "^" in line]
+
+
+def test_ids_of_any_kind_are_kept_and_repeated_ones_too() -> None:
+    names = ["toString", "items", "It's a.b/c", "__class__", "flip-coin", "🚦gate", "dup", "dup"]
+    text = "name: x\nsteps:\n" + "".join(
+        f"  - {{id: \"{name}\", type: skill, config: {{skill: x}}}}\n" for name in names)
+    assert [found["id"] for found in canonical(text)["steps"]] == names
