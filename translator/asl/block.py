@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from translator.asl.names import StateNames
 from translator.asl.plan import Frame
-from translator.asl.values import CONTEXT, META, Bind, Deferred, Writer, literal
+from translator.asl.values import CONTEXT, META, Bind, Deferred, Writer, literal, query
 from translator.asl.variables import Variables
 from translator.diagnostics import Findings, Position
 from translator.expressions.tree import Slot
@@ -105,6 +105,7 @@ class Machine:
         else:
             state["Output"] = block.finish(self.bind(block.frame, own))
             state["End"] = True
+            state.pop("Assign", None)  # nobody is left to read it
         return state
 
     def target(self, block: Block, following: str | None) -> str:
@@ -130,6 +131,11 @@ class Machine:
             else:
                 found[name] = None
         return found
+
+    def assign(self, sources: Mapping[Slot, str], frame: Frame) -> dict[str, str]:
+        """The `Assign` in `frame` of values that have a variable there."""
+        names = self.variables.names
+        return {names[slot, frame]: query(source) for slot, source in sources.items() if (slot, frame) in names}
 
     def entry(self, block: Block, step: Step) -> dict[str, Any]:
         """What the first step of a loop's body assigns besides its own result: the item, if others read it."""

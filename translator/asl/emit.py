@@ -117,9 +117,6 @@ def body_states(machine: Machine, block: Block, body: Body, label: str, failed: 
         return close(block, emit(machine, block, body.plan, None))
     inner = body_block(machine, Body(body.inner, body.plan), label)
     state: State = {"Type": "Parallel", "Branches": [close(inner, emit(machine, inner, body.plan, None))]}
-    assign = _received(machine, [inner], body.frame)
-    if assign:
-        state["Assign"] = assign
     if block.fail is not None:
         variable = block.fail[1]
         error = {"error": query("$states.errorOutput.Error"), "message": error_object(_NOBODY)["message"], "step": ""}
@@ -127,11 +124,7 @@ def body_states(machine: Machine, block: Block, body: Body, label: str, failed: 
             {"ErrorEquals": [kind], "Assign": {variable: error}, "Next": block.fail[0]}
             for kind in (tasks.DATA_LIMIT, "States.ALL")
         ]
-    own = {
-        slot: f"$states.result[0].{machine.variables.names[slot, body.inner]}"
-        for slot in machine.variables.exports.get(body.inner, ())
-    }
-    machine.go(block, state, None, own)
+    machine.go(block, state, None, _received(machine, [inner]))
     name = machine.states.new(label, "guarded")
     block.states[name] = state
     machine.origins[name] = Origin("", "join", machine.workflow.at)
@@ -141,15 +134,13 @@ def body_states(machine: Machine, block: Block, body: Body, label: str, failed: 
 _NOBODY = Step(id="", type="parallel")
 
 
-def _received(machine: Machine, blocks: Many[Block], frame: Frame) -> dict[str, Any]:
-    """The `Assign` of a state that takes over what the outputs of `blocks` hand on."""
-    found: dict[str, Any] = {}
-    for number, inner in enumerate(blocks):
-        for slot in machine.variables.exports.get(inner.frame, ()):
-            name = machine.variables.names.get((slot, frame))
-            if name is not None:
-                found[name] = query(f"$states.result[{number}].{machine.variables.names[slot, inner.frame]}")
-    return found
+def _received(machine: Machine, blocks: Many[Block]) -> dict[Slot, str]:
+    """The sources of what the outputs of `blocks` hand on, for the state that runs them."""
+    return {
+        slot: f"$states.result[{number}].{machine.variables.names[slot, inner.frame]}"
+        for number, inner in enumerate(blocks)
+        for slot in machine.variables.exports.get(inner.frame, ())
+    }
 
 
 def _side_by_side(machine: Machine, block: Block, maps: list[State], limit: int | None) -> State:
@@ -182,7 +173,8 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
     blocks = [body_block(machine, body, label) for body in plan.bodies]
     maps = [body_states(machine, inner, body, label) for inner, body in zip(blocks, plan.bodies, strict=True)]
     state = _side_by_side(machine, block, maps, plan.limit)
-    assign = _received(machine, blocks, plan.frame)
+    received = _received(machine, blocks)
+    assign = machine.assign(received, plan.frame)
     if assign:
         state["Assign"] = assign
     if block.fail is not None:
@@ -191,12 +183,7 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
             {"ErrorEquals": [kind], "Assign": {variable: error_object(first)}, "Next": name}
             for kind in (tasks.DATA_LIMIT, "States.ALL")
         ]
-    own = {
-        slot: f"$states.result[{number}].{machine.variables.names[slot, inner.frame]}"
-        for number, inner in enumerate(blocks)
-        for slot in machine.variables.exports.get(inner.frame, ())
-    }
-    machine.go(block, state, following, own)
+    machine.go(block, state, following, received)
     name = machine.states.new(label)
     block.states[name] = state
     machine.origins[name] = Origin("", "fork", first.at)
@@ -215,8 +202,8 @@ def _parallel(machine: Machine, block: Block, run: Run, following: str | None) -
         retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
         if retry:
             state["Retry"] = retry
-        received = _received(machine, [outer], run.frame)
-        return tasks.finish(machine, block, run, state, "$states.result[0].output", following, skips=received)
+        received = _received(machine, [outer])
+        return tasks.finish(machine, block, run, state, "$states.result[0].output", following, received=received)
     return _branches(machine, block, run, following)
 
 
@@ -237,16 +224,16 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
         blocks.append(inner)
         maps.append(body_states(machine, inner, body, label, failed if step.wait_for_all else None))
     state = _side_by_side(machine, block, maps, step.max_parallel)
-    received = _received(machine, blocks, run.frame if run.wrap is None else run.wrap)
+    received = _received(machine, blocks)
     result = native.parallel_result(step)
     if not step.wait_for_all:
         retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
         if retry:
             state["Retry"] = retry
-        return tasks.finish(machine, block, run, state, result, following, skips=received)
+        return tasks.finish(machine, block, run, state, result, following, received=received)
     errors = machine.variables.new_name.new(f"{step.id}_errors")
     state["Assign"] = (
-        machine.assign_results(step, block, {"output": query(result)}) | received
+        machine.assign_results(step, block, {"output": query(result)}) | machine.assign(received, block.frame)
         | {errors: query("[$states.result.failed]")} | ({kept: query(result)} if kept else {})
     )
     state["Next"] = _after_all(machine, block, run, errors, following)

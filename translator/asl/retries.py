@@ -14,7 +14,7 @@ from translator.diagnostics import Findings
 from translator.findings import asl as rules
 from translator.model.workflow import Retry
 
-SERVICE = {"ErrorEquals": [*LAMBDA_SERVICE], "MaxAttempts": 4, "JitterStrategy": "FULL"}
+SERVICE: dict[str, Any] = {"ErrorEquals": [*LAMBDA_SERVICE], "JitterStrategy": "FULL"}  # up to 3 times, from 1 s on
 _PLANNED = frozenset({"linear", "fibonacci", "adaptive"})
 MAX_DELAY = 31_622_400
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from aslant.error_names import ALL
+from aslant.step_types import STEP_TYPES
 from translator.asl.block import CAUSE, ERROR, Block, Machine, State, error_object
 from translator.asl.plan import Run
-from translator.asl.retries import retry_rules
+from translator.asl.retries import SERVICE, retry_rules
 from translator.asl.values import Deferred, Writer, literal, query
 from translator.expressions.jsonata import text_literal
 from translator.expressions.references import slots
@@ -20,7 +22,7 @@ from translator.passes.policies import reactions
 
 INVOKE = "arn:aws:states:::lambda:invoke"
 ATTEMPT = "{% $states.context.State.RetryCount %}"
-EXECUTION = "{% [$states.context.Execution.Input.execution,$states.context.Execution.Id][0] %}"
+EXECUTION = "{% $states.context.Execution.([Input.execution,Id][0]) %}"
 LAMBDA_LIMIT = 900  # seconds that a Lambda function may run
 CHILD_LIMIT = 604_800  # seconds for a child workflow or an approval that says nothing else: seven days
 DATA_LIMIT = "States.DataLimitExceeded"  # not covered by States.ALL
@@ -44,19 +46,17 @@ def invoke(
     placeholder = f"function_{kind}"
     machine.functions[placeholder] = kind
     limit = math.ceil(step.timeout or min(machine.workflow.settings.timeout or LAMBDA_LIMIT, LAMBDA_LIMIT))
-    payload: dict[str, Any] = {
-        "step": literal(step.id),
-        "type": step.type,
-        "execution": EXECUTION,
-        "attempt": ATTEMPT,
-        "config": config,
-    }
+    retry, plan = retry_rules(*retries_of(machine, step), machine.findings)
+    payload: dict[str, Any] = {"step": literal(step.id), "execution": EXECUTION, "config": config}
+    if STEP_TYPES[kind].folder != kind:
+        payload["type"] = kind
+    if token or len(retry) > 1 or retry[0] != SERVICE:
+        payload["attempt"] = ATTEMPT
     loops = run.frame.loops
     if loops:
         payload["iteration"] = query("[" + ",".join(writer.bind(Slot("index", loop)) for loop in loops) + "]")
     if secrets:
         payload["secrets"] = secrets
-    retry, plan = retry_rules(*retries_of(machine, step), machine.findings)
     if plan:
         payload["retry"] = plan
     if step.timeout is not None:
@@ -89,19 +89,23 @@ def retries_of(machine: Machine, step: Step) -> tuple[Retry | None, list[Retry]]
 
 def finish(
     machine: Machine, block: Block, run: Run, state: State, result: str, following: str | None,
-    *, role: str = "step", suffix: str = "", skips: dict[str, Any] | None = None,
+    *, received: Mapping[Slot, str] | None = None,
 ) -> str:
-    """Let a Task, Parallel or Map state keep its result, catch its failures, and go on. Gives its name."""
+    """Let a Task, Parallel or Map state keep its result, catch its failures, and go on. Gives its name.
+
+    `received` are the sources of what the frames inside of it hand on.
+    """
     step = run.step
-    assign = machine.assign_results(step, block, {"output": query(result)}) | (skips or {})
+    inner = received or {}
+    assign = machine.assign_results(step, block, {"output": query(result)}) | machine.assign(inner, block.frame)
     catch = catchers(machine, block, run, following)
     if catch:
         state["Catch"] = catch
     if assign:
         state["Assign"] = assign
     own = {Slot("output", step.id): result, Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
-    machine.go(block, state, following, own | machine.own_input(block, step))
-    return machine.add(block, step, role, state, suffix)
+    machine.go(block, state, following, {**own, **inner, **machine.own_input(block, step)})
+    return machine.add(block, step, "step", state)
 
 
 def catchers(
@@ -166,7 +170,6 @@ def evaluate_state(
     for node, reason in zip(deferred.expressions, deferred.reasons, strict=True):
         machine.findings.add(rules.LAMBDA_EXPRESSION, f"{step.id!r}: {reason}", getattr(node, "at", step.at))
     state = invoke(machine, writer, run, config, {}, "transform")
-    state["Arguments"]["Payload"]["type"] = "transform"
     state["Output"] = "{% $states.input %}"
     state["Assign"] = {deferred.name: "{% $states.result.Payload.output %}"}
     catch = catchers(machine, block, run, following)
@@ -211,12 +214,17 @@ def child_step(machine: Machine, block: Block, run: Run, following: str | None) 
         given = {key: as_literals(value) for key, value in defaults.items() if key not in given} | given
     value = {} if given == {} else writer.value(given)
     iteration = "[" + ",".join(writer.bind(Slot("index", loop)) for loop in run.frame.loops) + "]"
-    parent = {
-        "execution": "{% $states.context.Execution.Id %}",
-        "step": literal(step.id),
-        "iteration": query(iteration),
-        "attempt": ATTEMPT,
-    }
+    name = (
+        f'"{_ascii(step.id)}-"&$hash($string([$states.context.Execution.Id,{text_literal(step.id)},{iteration},'
+        '$states.context.State.RetryCount]),"MD5")'
+    )
+    # The parent's tenant and user, and an id of its own: requests and idempotency keys of children must not meet.
+    version = f'"version":{text_literal(child.version)},' if child is not None else ""
+    execution = (
+        f'$merge([$states.context.Execution.Input.execution,{{"id":{name},"workflow":{text_literal(step.workflow)},{version}'
+        f'"parent":{{"execution":$states.context.Execution.Id,"step":{text_literal(step.id)},"iteration":{iteration},'
+        '"attempt":$states.context.State.RetryCount}}])'
+    )
     limit = math.ceil(step.timeout or machine.workflow.settings.timeout or CHILD_LIMIT)
     retry, _ = retry_rules(*retries_of(machine, step), machine.findings, service=False)
     state: State = {
@@ -224,14 +232,11 @@ def child_step(machine: Machine, block: Block, run: Run, following: str | None) 
         "Resource": "arn:aws:states:::states:startExecution" + (".sync:2" if step.wait_for_completion else ""),
         "Arguments": {
             "StateMachineArn": "${" + placeholder + "}",
-            "Name": query(
-                f'"{_ascii(step.id)}-"&$hash($string([$states.context.Execution.Id,{text_literal(step.id)},{iteration},'
-                '$states.context.State.RetryCount]),"MD5")'
-            ),
+            "Name": query(name),
             "Input": {
                 "input": value,
                 "context": query("$merge([$states.context.Execution.Input.context])"),
-                "execution": {"parent": parent},
+                "execution": query(execution),
             },
         },
         "TimeoutSeconds": max(1, limit),

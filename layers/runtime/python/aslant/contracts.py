@@ -60,10 +60,10 @@ class StepInvocation(TypedDict):
     """
 
     step: str
-    type: str
     execution: ExecutionInfo | str  # the execution's ARN when it was started without an `execution` entry
-    attempt: int  # retries so far: 0 on the first attempt
     config: Json
+    type: NotRequired[str]  # the step's type, for a function that serves several
+    attempt: NotRequired[int]  # retries so far, where a step is retried: 0 on the first attempt
     iteration: NotRequired[list[int]]  # indexes of the loops around the step, outermost first
     secrets: NotRequired[dict[str, list[str | SecretPart | ValuePart]]]
     retry: NotRequired[RetryPlan]
@@ -80,7 +80,8 @@ class StepResult(TypedDict):
 
 
 class MachineInput(TypedDict):
-    """The input of every compiled state machine."""
+    """The input of every compiled state machine. `context` is what expressions read as `context`, such as the user."""
 
     input: Json
+    context: NotRequired[dict[str, Json]]
     execution: NotRequired[ExecutionInfo]
