@@ -77,6 +77,7 @@ OWN_WORDS = {
             type: skill
             properties: {skill: echo, parameters: {value: {body: '{"m": "{{ input.note }}"}', whole: "{{ input.note }}"}}}
         connections: []
+        settings: {data_flow: false}
     """,
     "tasks": """
         name: q
