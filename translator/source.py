@@ -14,12 +14,13 @@ from typing import Any
 
 import yaml
 
+from translator import yaml_errors
 from translator.diagnostics import NOWHERE, Findings, Position
 from translator.findings import source as rules
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
-MAX_NODES = 500_000
+MAX_NODES = 250_000
 MAX_SAFE_INTEGER = 2**53
 
 _INT = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
@@ -28,6 +29,9 @@ _CONSTANTS = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Line breaks in YAML 1.1, which libyaml reads; ordinary characters in YAML 1.2 and JSON, and for editors that count lines.
+_OLD_BREAKS = "\x85\u2028\u2029"
 # JSON writes a character beyond the basic plane as two escapes, which YAML does not know.
 _ESCAPED_PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
@@ -122,8 +126,16 @@ def load(text: str | bytes, findings: Findings, file: str = "") -> Map | None:
     try:
         decoded = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        findings.add(rules.ENCODING, f"byte {error.start} is not UTF-8", Position(line, 1, 1, file))
+        before = raw[: error.start].decode("utf-8", "replace")
+        findings.add(rules.ENCODING, f"the byte 0x{raw[error.start]:02x} is not UTF-8", _place_at_end(before, file),
+            hint="save the file as UTF-8")
+        return None
+    forbidden = _FORBIDDEN.search(decoded)
+    if forbidden is not None:
+        code = ord(forbidden[0])
+        findings.add(rules.ENCODING, f"the control character U+{code:04X} is not allowed",
+            _place_at_end(decoded[: forbidden.start()], file),
+            hint=f'inside of double quotes write "\\u{code:04x}"' if code < 0x10000 else "remove it")
         return None
     if decoded.lstrip().startswith("{"):
         decoded = _ESCAPED_PAIR.sub(_character, decoded)
@@ -158,11 +170,15 @@ class _Reader:
         self.anchors: dict[str, Any] = {}
         self.open_anchors: set[str] = set()
         self.sizes: dict[str, int] = {}
+        self.heights: dict[str, int] = {}
+        self.deepest = 0  # the greatest depth in the value being read
+        self.hidden: dict[int, int] = {}
 
     def read(self, text: str) -> Any:
         loader = None
+        last = _place_at_end(text, self.file)
         try:
-            loader = _LOADER(text)
+            loader = _LOADER(self.hide(text))
             self.next = loader.get_event
             self.next()  # stream start
             event = self.next()
@@ -176,17 +192,12 @@ class _Reader:
             return value
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            at = Position(mark.line + 1, mark.column + 1, 1, self.file) if mark else Position(1, 1, 1, self.file)
-            problem = error.problem or "the text could not be read"
+            at = min(Position(mark.line + 1, mark.column + 1, 1, self.file), last) if mark else last
             self.failed = True
-            self.findings.add(rules.SYNTAX, str(problem), at, hint=_syntax_hint(str(problem)))
+            self.findings.add(rules.SYNTAX, yaml_errors.message(error), at, hint=yaml_errors.hint(error, text, at))
         except yaml.reader.ReaderError as error:
-            place = error.position if isinstance(error.position, int) else 0
-            line = text.count("\n", 0, place) + 1
-            column = place - (text.rfind("\n", 0, place) + 1) + 1
             self.failed = True
-            self.findings.add(rules.ENCODING, f"character {error.character!r} is not allowed",
-                Position(line, max(column, 1), 1, self.file))
+            self.findings.add(rules.ENCODING, str(error.reason), Position(1, 1, 1, self.file))
         except _Stop:
             self.failed = True
         finally:
@@ -194,14 +205,27 @@ class _Reader:
                 loader.dispose()
         return None
 
+    def hide(self, text: str) -> str:
+        """The text with other characters in the place of old line breaks; `shown` puts them back."""
+        used = [old for old in _OLD_BREAKS if old in text]
+        free = (code for code in range(0xE000, 0xF8FF) if chr(code) not in text)
+        self.hidden = {ord(old): code for old, code in zip(used, free, strict=False)}
+        text = text.translate(self.hidden) if self.hidden else text
+        self.hidden = {code: old for old, code in self.hidden.items()}
+        return text
+
+    def shown(self, text: str) -> str:
+        return text.translate(self.hidden) if self.hidden else text
+
     def fail(self, rule: Any, message: str, event: Any, hint: str = "") -> None:
         self.failed = True
         self.findings.add(rule, message, self.place(event), hint=hint)
 
     def place(self, event: Any) -> Position:
         start, end = event.start_mark, event.end_mark
-        length = end.column - start.column if end.line == start.line else 1
-        return Position(start.line + 1, start.column + 1, max(length, 1), self.file)
+        line, column = start.line, start.column
+        length = end.column - column if end.line == line else 1
+        return Position(line + 1, column + 1, length if length > 1 else 1, self.file)
 
     def count(self, event: Any, more: int = 1) -> None:
         self.nodes += more
@@ -214,35 +238,47 @@ class _Reader:
             self.fail(rules.TOO_DEEP, f"nested more than {MAX_DEPTH} levels deep", event)
             raise _Stop
         if isinstance(event, yaml.AliasEvent):
-            return self.alias(event)
-        anchor = event.anchor
-        before = self.nodes
-        if anchor is not None:
-            self.open_anchors.add(anchor)
+            return self.alias(event, depth)
         self.count(event)
         tag = event.tag
         if tag is not None and tag != "!" or (tag == "!" and not isinstance(event, yaml.ScalarEvent)):
             self.fail(rules.TAG, f"the tag {tag} is not allowed", event, "write the plain value")
-        if isinstance(event, yaml.ScalarEvent):
-            result = self.scalar(event)
-        elif isinstance(event, yaml.SequenceStartEvent):
-            result = self.sequence(event, depth)
-        else:
-            result = self.mapping(event, depth)
-        if anchor is not None:
-            self.open_anchors.discard(anchor)
-            self.anchors[anchor] = result
-            self.sizes[anchor] = self.nodes - before
+        anchor = event.anchor
+        if anchor is None:
+            if depth > self.deepest:
+                self.deepest = depth
+            return self.content(event, depth)
+        before, around = self.nodes - 1, self.deepest
+        self.deepest = depth
+        self.open_anchors.add(anchor)
+        result = self.content(event, depth)
+        self.open_anchors.discard(anchor)
+        self.anchors[anchor] = result
+        self.sizes[anchor] = self.nodes - before
+        self.heights[anchor] = self.deepest - depth
+        self.deepest = max(around, self.deepest)
         return result
 
-    def alias(self, event: Any) -> Any:
+    def content(self, event: Any, depth: int) -> Any:
+        if isinstance(event, yaml.ScalarEvent):
+            return self.scalar(event)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self.sequence(event, depth)
+        return self.mapping(event, depth)
+
+    def alias(self, event: Any, depth: int) -> Any:
         if event.anchor in self.open_anchors:
             self.fail(rules.SELF_REFERENCE, f"*{event.anchor} stands inside of the value that it names", event)
             raise _Stop
         if event.anchor not in self.anchors:
-            self.fail(rules.SYNTAX, f"there is no anchor &{event.anchor} before this place", event)
+            self.fail(rules.SYNTAX, f"there is no anchor &{event.anchor} before this place", event,
+                "quote a text that begins with *")
             raise _Stop
         self.count(event, self.sizes[event.anchor])
+        self.deepest = max(self.deepest, depth + self.heights[event.anchor])
+        if self.deepest > MAX_DEPTH:
+            self.fail(rules.TOO_DEEP, f"nested more than {MAX_DEPTH} levels deep", event)
+            raise _Stop
         return _copied(self.anchors[event.anchor])
 
     def sequence(self, event: Any, depth: int) -> Seq:
@@ -273,7 +309,7 @@ class _Reader:
     def key(self, event: Any, depth: int) -> str | None:
         if not isinstance(event, yaml.ScalarEvent):
             if isinstance(event, yaml.AliasEvent) and isinstance(self.anchors.get(str(event.anchor)), str):
-                return str(self.alias(event))
+                return str(self.alias(event, depth))
             self.fail(rules.KEY_NOT_TEXT, "a key must be a text", event)
             self.value(event, depth + 1)
             return None
@@ -286,10 +322,10 @@ class _Reader:
         if event.value == "<<" and event.implicit[0]:
             self.fail(rules.MERGE_KEY, "merge keys (<<) are not part of YAML 1.2", event,
                 "use an alias for the whole mapping, or write the keys out")
-        return str(event.value)
+        return self.shown(str(event.value))
 
     def scalar(self, event: Any) -> Any:
-        text = str(event.value)
+        text = self.shown(str(event.value))
         if not event.implicit[0] or event.style:
             return text
         if text in _CONSTANTS:
@@ -333,9 +369,6 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def _syntax_hint(problem: str) -> str:
-    if "\\t" in problem or "tab" in problem:
-        return "indent with spaces"
-    if "mapping values are not allowed" in problem:
-        return "quote a text that contains ': '"
-    return ""
+def _place_at_end(text: str, file: str) -> Position:
+    """The place behind `text`, which is the beginning of a file."""
+    return Position(text.count("\n") + 1, len(text) - text.rfind("\n"), 1, file)

@@ -13,7 +13,7 @@ TOO_LARGE = Rule("S002", Severity.ERROR, "definition too large",
 TOO_DEEP = Rule("S003", Severity.ERROR, "nested too deeply",
     "Mappings and lists may be nested 64 levels deep.")
 TOO_MANY_NODES = Rule("S004", Severity.ERROR, "too many values",
-    "A definition may hold 500,000 values after its aliases are expanded. Nested aliases multiply: write the values out,"
+    "A definition may hold 250,000 values after its aliases are expanded. Nested aliases multiply: write the values out,"
     " or keep them outside of the definition.")
 DUPLICATE_KEY = Rule("S005", Severity.ERROR, "key given twice",
     "The same key stands twice in one mapping, so one of the two values would be lost. Remove or rename one.")
