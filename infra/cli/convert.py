@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a definition, or - for standard input")
     parser.add_argument("--to", required=True, choices=sorted(DIALECTS), metavar="DIALECT",
         help=f"one of {', '.join(sorted(DIALECTS))}")
+    parser.add_argument("--dialect", help="read the file as this dialect instead of finding it out")
     parser.add_argument("-o", "--output", metavar="PATH", help="write here (default: standard output)")
     add_strict(parser)
     add_format(parser)
@@ -33,6 +34,8 @@ def execute(args: argparse.Namespace) -> int:
     source = read(args.file)
     findings = Findings()
     document = load(source.text, findings, source.file)
+    if document is not None and args.dialect is not None:
+        document.put("dialect", args.dialect)
     text = convert(document, args.to, findings) if document is not None else None
     diagnostics = findings.sorted()
     print_findings(diagnostics, texts([source]), args.format, sys.stderr, quiet=True)

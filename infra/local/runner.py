@@ -24,6 +24,7 @@ from translator.diagnostics import NOWHERE, Position
 from translator.pipeline import Compilation
 
 POLL = 0.02  # seconds between looks at a running execution
+TICK = 0.1  # seconds between updates of an observer while nothing changes
 _STATUS = {"SUCCEEDED": "completed", "FAILED": "failed", "TIMED_OUT": "timed_out", "ABORTED": "cancelled"}
 
 Json = Any
@@ -180,6 +181,7 @@ class _Loop:
         self.approvals, self.observer = approvals, observer
         self.progress = Progress(main.workflow)
         self.tracker = Tracker(main, self.progress)
+        self.next_tick = 0.0
         self.simulated_calls = {
             step.id for step in main.workflow.all_steps() if step.type == "workflow" and step.workflow in stand_ins
         }
@@ -217,7 +219,9 @@ class _Loop:
             news |= self.approvals.look(self.progress, self.observer)
         if ended is not None:
             self.progress.finish(completed=ended.status == "SUCCEEDED", now=ended.stopped)
-        if self.observer is not None and (news or self.tracker.running or ended is not None):
+        tick = self.tracker.running and time.monotonic() >= self.next_tick
+        if self.observer is not None and (news or tick or ended is not None):
+            self.next_tick = time.monotonic() + TICK
             self.observer.update(self.cloud.clock.now() if ended is None else ended.stopped)
 
     def _mark_simulated(self) -> None:

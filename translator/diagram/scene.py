@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from translator.expressions.tree import Node as Expression
+from translator.expressions.unparse import unparse
 from translator.model.workflow import Edge, Step, Workflow
 
 # The colours of a kind of step: what it is about, its fill and its stroke.
@@ -24,6 +26,7 @@ COLOURS: dict[str, tuple[str, str]] = {
 }
 OTHER = ("#ffffff", "#4a5568")
 BOX = ("#f7fafc", "#a0aec0")
+EXPRESSION = 36  # characters of a condition that are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ def _titled(step: Step) -> str:
 def _details(step: Step) -> list[str]:
     details = [step.type]
     if step.when is not None:
-        details.append("when …")
+        details.append(f"when {_expression(step.when)}")
     if step.retry is not None and step.retry.max_attempts > 1:
         details.append(f"up to {step.retry.max_attempts}×")
     if step.max_parallel:
@@ -135,4 +138,13 @@ def _nested(step: Step) -> Iterable[Step]:
 
 
 def _label(edge: Edge) -> str:
-    return ", ".join(edge.on) if edge.on else "when …" if edge.when is not None else ""
+    return ", ".join(edge.on) if edge.on else _expression(edge.when) if edge.when is not None else ""
+
+
+def _expression(node: Expression) -> str:
+    """The expression's text as far as it fits into a drawing."""
+    try:
+        text = unparse(node)
+    except ValueError:  # names that the compiler has already put in have no text any more
+        return "…"
+    return text if len(text) <= EXPRESSION else f"{text[: EXPRESSION - 1]}…"

@@ -8,9 +8,11 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from translator.diagnostics import Position
 from translator.diagram import FORMATS, draw
 from translator.diagram.layout import GAP_X, place
-from translator.diagram.scene import Scope, scene
+from translator.diagram.scene import Node, Scope, scene
+from translator.expressions.tree import Name, Slot
 from translator.model.workflow import Edge, Step, Workflow
 
 NASTY = '"<&>`{{x}}`\\"; end\n]%% --> \0 名前'
@@ -44,6 +46,20 @@ def test_scopes_hold_their_steps_and_edges_end_at_members_of_one_scope() -> None
     each = next(item for item in body.items if item.id == "each")
     assert isinstance(each, Scope)
     assert [(link.source, link.target) for link in each.links] == [("roll", "settle")]
+
+
+def test_conditions_are_shown_as_far_as_they_fit() -> None:
+    def name(text: str) -> Name:
+        return Name(text, Position(1, 1))
+
+    root = scene(Workflow("w", "w", (
+        Step("a", "skill", when=name("ready")),
+        Step("b", "skill", depends_on=(Edge("a", when=name("x" * 100)),)),
+        Step("c", "skill", when=Slot("output", "a", Position(1, 1))),
+    )))
+    assert [item.detail for item in root.items if isinstance(item, Node)] == [
+        "skill · when ready", "skill", "skill · when …"]
+    assert root.links[0].label == "x" * 35 + "…"
 
 
 @pytest.mark.parametrize("form", FORMATS)
