@@ -159,6 +159,8 @@ class _Run:
             raise ExpressionError(f"{type_name(left)} and {type_name(right)} have no order")
         if numbers:
             left, right = number(left), number(right)
+        else:
+            left, right = values.order_of(left), values.order_of(right)
         return bool(_ORDER[op](left, right))
 
     def logic(self, node: Logic) -> Json:

@@ -4,8 +4,8 @@ The code means what `evaluate` means, for every JSON value, or it is not written
 undefined: a missing value is null. Texts are written so that nothing in them can be read as code.
 
 Known limits of engines that code cannot mend: keys that look like array indexes come first when an object is rendered
-(JavaScript keeps them so), texts are ordered by UTF-16 units on AWS and by characters elsewhere, and JavaScript takes
-`[]` and `{"length": 0}` for equal.
+(JavaScript keeps them so); texts are ordered by UTF-16 units on AWS and by the evaluator, by characters in the local
+engine (a character beyond U+FFFF against one from U+E000 on); JavaScript takes `[]` and `{"length": 0}` for equal.
 """
 
 from __future__ import annotations

@@ -241,11 +241,11 @@ def _items(items: list[Json]) -> list[Json]:
 
 
 def ordered(items: Json) -> Json:
-    """Numbers by size or texts by their characters; a mixture is an error."""
+    """Numbers by size or texts by their UTF-16 units; a mixture is an error."""
     kinds = {type_name(item) for item in _need(items, "array", "sort")}
     if not kinds <= {"number"} and not kinds <= {"string"}:
         raise ExpressionError("sort takes a list of numbers or a list of texts")
-    return sorted(items)
+    return sorted(items, key=values.order_of if "string" in kinds else values.number)
 
 
 def backwards(items: Json) -> Json:

@@ -86,6 +86,11 @@ def same(left: Json, right: Json) -> bool:
     return True
 
 
+def order_of(text: str) -> bytes:
+    """What texts are ordered by: their UTF-16 units, as in JavaScript."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
 def weight(value: Json, limit: int) -> int:
     """How many values and characters / 16 there are, every one counted where it stands. Stops counting at the limit."""
     total = 0

@@ -160,6 +160,11 @@ def test_deeply_nested_data_is_no_crash() -> None:
         value("unique([a])", {"a": deep})
 
 
+def test_texts_are_ordered_by_utf_16_units() -> None:
+    assert value("'z' < 'é' and 'Z' < 'a' and '🚀' < '\ufb01'") is True
+    assert value("sort(['\ufb01', '🚀', 'b', 'a'])") == ["a", "b", "🚀", "\ufb01"]
+
+
 def test_clock_and_chance_are_asked_of_the_caller() -> None:
     asked: list[Slot] = []
 
