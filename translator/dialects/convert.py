@@ -126,6 +126,8 @@ def _write_text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
         line == line.rstrip() and line.isprintable() for line in lines)
     if len(lines) > 1 and blocks:
         style = "|"
+    elif any(char in value for char in "\u0085\u2028\u2029"):  # line breaks to YAML 1.1, characters to YAML 1.2
+        style = '"'
     elif _MISREAD.fullmatch(value):
         style = "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
