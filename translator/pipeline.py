@@ -18,7 +18,7 @@ from translator.findings import graph as rules
 from translator.graph.scope import Graph, build_graph
 from translator.model.build import build
 from translator.model.workflow import Workflow
-from translator.passes.check_steps import check_steps, check_types, report_settings
+from translator.passes.check_steps import check_inputs, check_steps, check_types, report_settings
 from translator.passes.children import check_children
 from translator.passes.computed import prepare_computed
 from translator.passes.fold import fold
@@ -153,6 +153,7 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
     """Everything between the model and the machine. Later stages run only on what earlier ones left whole."""
     findings = read.findings
     check_steps(workflow, findings)
+    check_inputs(workflow, findings)
     report_policies(workflow, findings)
     report_settings(workflow, findings)
     check_children(workflow, workflows, findings)

@@ -54,3 +54,6 @@ UNKNOWN_INPUT = Rule("G023", Severity.ERROR, "input that the sub-workflow does n
     "The child workflow declares its inputs, and this is none of them.")
 MISSING_INPUT = Rule("G024", Severity.ERROR, "required input of the sub-workflow not given",
     "The child workflow declares the input as required, without a default.")
+DECLARATION = Rule("G025", Severity.ERROR, "declaration of an input that contradicts itself",
+    "The default of an input has the input's own type and keeps its bounds, and a pattern is a regular expression as RE2"
+    " reads it.")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aslant.configs.check import UNKNOWN, check_config
+from aslant.inputs import declaration
 from aslant.step_types import STEP_TYPES
 from translator.diagnostics import Findings
 from translator.expressions.tree import Literal
@@ -43,6 +44,13 @@ def check_steps(workflow: Workflow, findings: Findings) -> None:
                     rules.CONFIG, f"{step.id!r}: {message}", position_of(step.source, ("config", *path))
                 )
         _report_unused(step, workflow, findings)
+
+
+def check_inputs(workflow: Workflow, findings: Findings) -> None:
+    """Findings about the declarations of inputs."""
+    for name, row in (workflow.inputs or {}).items():
+        for problem in declaration(name, row):
+            findings.add(rules.DECLARATION, problem.message, workflow.inputs_at.get(name, workflow.at))
 
 
 def check_types(step: Step, workflow: Workflow, findings: Findings) -> None:
@@ -128,15 +136,17 @@ def _report_unused(step: Step, workflow: Workflow, findings: Findings) -> None:
 
 def report_settings(workflow: Workflow, findings: Findings) -> None:
     """Findings for settings of the workflow that nothing acts on yet."""
-    kept = []
-    if workflow.settings.checkpoint is not None and workflow.settings.checkpoint.get("policy") != "none":
-        kept.append("checkpoints")
-    if workflow.settings.sla is not None:
-        kept.append("the SLA watch")
-    kept += [key.replace("_", " ") for key in workflow.settings.other]
+    settings = workflow.settings
+    kept: list[tuple[str, tuple[str, ...]]] = []
+    if settings.checkpoint is not None and settings.checkpoint.get("policy") != "none":
+        kept.append(("checkpoints", ("settings", "checkpoint")))
+    if settings.sla is not None:
+        kept.append(("the SLA watch", ("settings", "sla")))
+    kept += [(key.replace("_", " "), ("settings", key)) for key in settings.other]
     if workflow.rollback:
-        kept.append("rollback steps")
+        kept.append(("rollback steps", ("rollback",)))
     if any(trigger.get("type") != "manual" for trigger in workflow.triggers):
-        kept.append("triggers")
-    for name in kept:
-        findings.add(asl_rules.NOT_CARRIED_OUT, f"{name}: kept with the definition, without effect so far", workflow.at)
+        kept.append(("triggers", ("triggers",)))
+    for name, path in kept:
+        at = position_of(workflow.source, path)
+        findings.add(asl_rules.NOT_CARRIED_OUT, f"{name}: kept with the definition, without effect so far", at)

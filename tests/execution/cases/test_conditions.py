@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aslant.inputs import prepare
-from tests.execution.cases.spelling import compiled, errors_of, in_every_dialect, ran, start
+from tests.execution.cases.spelling import compiled, errors_of, in_every_dialect, ran, spelled, start
 from tests.execution.support import Skills
 
 PRECEDENCE = """
@@ -86,7 +86,18 @@ def test_an_input_of_another_type_is_refused_and_never_converted(given: dict[str
     assert [problem.pointer for problem in problems] == [f"/{next(iter(given))}"]
 
 
+@pytest.mark.parametrize("row", [
+    "{type: integer, default: '5'}", "{type: integer, default: true}", "{type: boolean, default: 'false'}", "{type: string, default: 1}",
+    "{type: integer, default: 5, maximum: 4}", "{type: string, enum: [NO, SE], default: no}", "{type: array, default: {}}",
+    "{type: string, pattern: '(', default: x}",
+])
+def test_a_default_that_its_own_input_refuses_is_a_finding(row: str) -> None:
+    found = errors_of(f"inputs: {{n: {row}}}\nsteps: [{{id: a, type: transform, config: {{expression: '1'}}}}]")
+    assert [(one.code, one.position.line) for one in found] == [("G025", 2)]
+
+
 @in_every_dialect
-def test_a_default_of_the_wrong_type_is_refused_in_the_definition(dialect: str) -> None:
-    found = errors_of("inputs: {n: {type: integer, default: '5'}}\nsteps: [{id: a, type: transform, config: {expression: '1'}}]")
-    assert len(found) == 1 and "default" in found[0].message
+def test_a_default_of_the_wrong_type_is_refused_in_every_dialect(dialect: str) -> None:
+    text = spelled("inputs: {n: {type: integer, default: '5'}}\nsteps: [{id: a, type: transform, config: {expression: '1'}}]", dialect)
+    found = errors_of(text, whole=True)
+    assert [one.code for one in found] == ["G025"]

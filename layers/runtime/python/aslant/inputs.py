@@ -56,6 +56,23 @@ def prepare(schema: Mapping[str, Row] | None, given: Any) -> tuple[dict[str, Any
     return result, problems
 
 
+def declaration(name: str, row: Row) -> list[InputProblem]:
+    """What is wrong with a row itself: a default that the row refuses, or a pattern that cannot be read.
+
+    A default of null is none: the input is then null when it is not given.
+    """
+    problems = []
+    if isinstance(row.get("pattern"), str):
+        try:
+            re2.compile(row["pattern"])
+        except re2.error as error:
+            problems.append(InputProblem("/pattern", f"the pattern of {name} cannot be read: {error}"))
+    if not problems and row.get("default") is not None:
+        checked = _check(row, _whole(row, row["default"]), "/default", f"the default of {name}")
+        problems += [*_unsafe(row["default"], "/default", 0), *checked]
+    return problems
+
+
 def from_text(row: Row | None, text: str) -> Any:
     """The value that `text` stands for where a value of `row`'s type is wanted (`-i name=text`).
 
