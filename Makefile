@@ -32,7 +32,7 @@ tests/fuzz/node/node_modules/.ready: tests/fuzz/node/package-lock.json
 setup: .venv/.ready
 
 demo: .venv/.ready
-	$(RUN) -m infra.local.demo
+	$(RUN) -m infra.cli.demo
 
 test: .venv/.ready tests/fuzz/node/node_modules/.ready
 	$(RUN) -m pytest -n $${TEST_WORKERS:-2} --dist worksteal

@@ -76,6 +76,7 @@ class _Builder:
             steps=self.steps(doc.get("steps")),
             finally_=self.steps(doc.get("finally")),
             at=doc.pos,
+            source=doc,
         )
 
     def settings(self, data: Map) -> Settings:

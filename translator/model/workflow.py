@@ -160,6 +160,7 @@ class Workflow:
     triggers: tuple[Mapping[str, Any], ...] = ()
     finally_: tuple[Step, ...] = ()
     at: Position = field(default=NOWHERE, compare=False)
+    source: Any = field(default=None, compare=False, repr=False)  # as written: `position_of(source, path)`
 
     def all_steps(self) -> Iterator[Step]:
         """Every step of the body and of `finally`, outer before inner."""
