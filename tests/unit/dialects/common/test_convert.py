@@ -14,7 +14,8 @@ from translator.source import Map, load, plain
 TRICKY = [
     "on", "yes", "no", "y", "null", "~", "010", "0x1F", "1e3", "1_000", "12:30:45", "2024-11-01", "1.0", "-5", "true", "",
     " lead", "trail ", "a: b", "# c", "- d", "'", '"', "{{ x }}", "${{ x }}", "&a", "*a", "!t", "<<", "=", "é✓🚀", "\t",
-    "one\ntwo\n", "one\n two\n\n", "\n", "a\u2028b", "a\u0085b", "a\u2029\nb", "x" * 300, "@a", "%a", "`a`", "null\n", "0o17", ".5", "+1", "?", "|",
+    "one\ntwo\n", "one\n two\n\n", "\n", "a\u2028b", "a\u0085b", "a\u2029\nb",
+    "x" * 300, "@a", "%a", "`a`", "null\n", "0o17", ".5", "+1", "?", "|",
 ]
 
 
