@@ -11,7 +11,7 @@ from translator.dialects.templates import expression, splice_holes
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
-# Every name that a seed of the language has for a step type, in lower case.
+# Every name that one of the dialects has for a step type, in lower case.
 STEP_TYPES = {
     "http": "http", "api": "http",
     "agent": "agent", "llm": "agent",
