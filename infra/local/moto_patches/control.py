@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from moto.stepfunctions.parser.asl.component.common.error_name.failure_event import FailureEventException
 from moto.stepfunctions.parser.asl.component.common.retry.max_attempts_decl import MaxAttemptsOutcome
 from moto.stepfunctions.parser.asl.component.common.retry.retrier_outcome import RetrierOutcome
-from moto.stepfunctions.parser.asl.component.eval_component import EvalComponent
 from moto.stepfunctions.parser.asl.eval.program_state import ProgramRunning
 
 from infra.local.moto_patches.registry import patch
@@ -142,16 +141,18 @@ def set_timed_out(original: Any) -> Any:
     fingerprint="6d701880064a",
 )
 def program_eval(self: Any, env: Any) -> None:
-    if env._program_state is not None and not env.is_running():
-        return  # stopped before the first state
-    env.next_state_name = self.start_at.start_at_name
+    try:
+        env.next_state_name = self.start_at.start_at_name
+    except RuntimeError:  # stopped before the first state
+        if env.is_frame():
+            return
     timer = None
     if self.timeout_seconds and not env.is_frame():
         timer = threading.Timer(current().clock.real(self.timeout_seconds.timeout_seconds), env.set_timed_out)
         timer.daemon = True
         timer.start()
     try:
-        EvalComponent.eval(self, env)
+        self._eval_body(env)
     finally:
         if timer is not None:
             timer.cancel()

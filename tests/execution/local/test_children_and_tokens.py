@@ -266,3 +266,14 @@ def test_an_answer_that_comes_before_the_function_returns(cloud, run):
     client = cloud.client("stepfunctions")
     cloud.function("ask", lambda event, context: client.send_task_success(taskToken=event["token"], output="1") and None)
     assert run({"ask": _ask()}).output == 1
+
+
+def test_a_stop_at_any_moment_ends_the_history(cloud, machine):
+    branch = {"StartAt": "b", "States": {"b": {"Type": "Wait", "Seconds": 100, "End": True}}}
+    states = {"a": {"Type": "Pass", "Next": "p"}, "p": {"Type": "Parallel", "Branches": [branch] * 3, "End": True}}
+    arn = cloud.state_machine("m", machine(states))
+    for count in range(40):
+        execution = cloud.start(arn, {})
+        time.sleep(count / 10_000)
+        assert cloud.stop(execution.arn)
+        assert execution.events()[-1]["type"] == "ExecutionAborted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import threading
 import time
@@ -106,10 +107,8 @@ def test_null_undefined_and_no_json_are_told_apart():
 )
 def test_no_expression_runs_for_ever(expression):
     started = time.monotonic()
-    try:
+    with contextlib.suppress(JsonataError):
         value(expression, time_limit=0.5)
-    except JsonataError:
-        pass
     assert time.monotonic() - started < 30
 
 
