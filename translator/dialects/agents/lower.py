@@ -11,22 +11,22 @@ as they stand. Nobody answers a human for 3600 seconds at most.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 from translator.diagnostics import Findings, Position
 from translator.dialects import common
 from translator.dialects.agents import schema, settings
 from translator.dialects.agents.edges import Router, connect
+from translator.dialects.agents.feed import feed, unknown
 from translator.dialects.agents.names import (
+    AGENTS,
     Names,
     literal,
-    mentions,
     output_of,
     singular,
     to_canonical,
     to_expression,
 )
+from translator.dialects.agents.nodes import all_nodes, input_keys, listed, output_key, texts
 from translator.dialects.spelling import (
     CANONICAL_TYPES,
     Spelling,
@@ -41,10 +41,6 @@ from translator.dialects.validate import check, did_you_mean
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
-AGENTS = {
-    "llm": "agent", "web_scraping": "scrape", "data_processing": "transform", "email": "email", "router": "choice",
-    "aggregator": "aggregate", "human_loop": "approval", "api": "http", "database": "query",
-}
 HUMAN_TIMEOUT = 3600
 _SCRIPTS = frozenset({"script", "custom_script"})
 _TASK = "task"
@@ -61,14 +57,14 @@ class _Lowering:
         self.findings = findings
         self.state: Map = document.get("state_schema") or Map(document.pos)
         self.inputs = self.declared_inputs()
-        nodes = [*_nodes(document)]
-        produced = frozenset(key for node in nodes if (key := _output_key(node)))
+        nodes = [*all_nodes(document)]
+        produced = frozenset(key for node in nodes if (key := output_key(node)))
         names = None if self.inputs is None else frozenset(self.inputs)
-        asked = {key for node in nodes for key, _ in _input_keys(node)} if names is None else set()
+        asked = {key for node in nodes for key, _ in input_keys(node)} if names is None else set()
         variables = frozenset(document.get("variables") or ())
         self.names = Names(produced, names, variables, frozenset(asked - produced - variables))
         self.taken = {common.nfc(node["id"]) for node in nodes if isinstance(node.get("id"), str)}
-        self.all_texts = [*_texts(document.get("nodes")), *_texts(document.get("edges"))]
+        self.all_texts = [*texts(document.get("nodes")), *texts(document.get("edges"))]
         self.workers: dict[str, str] = {}
         self.orchestrator = ""
 
@@ -201,7 +197,7 @@ class _Lowering:
                 hint="a node says what it is by `agent`")
         identifier = common.nfc(node["id"])
         before = [name for name in before if name not in ("START", "__start__")]
-        keys = [*_input_keys(node)]
+        keys = [*input_keys(node)]
         role = node.get("role") or node.get("pattern")
         if role == "map" or identifier in self.workers or role == "worker":
             return self.mapped(node, keys, before, names), None
@@ -219,7 +215,7 @@ class _Lowering:
         key, at = keys[0] if keys else ("", node.at("id"))
         values = [names.value(key)] if key else []
         if key and values[0] is None:
-            self.unknown(key, at, names)
+            unknown(key, at, names, self.findings)
         if not key and (source or len(before) == 1):
             producer = source or before[0]
             key = self.key_of(producer)
@@ -252,7 +248,7 @@ class _Lowering:
         return out
 
     def key_of(self, identifier: str) -> str:
-        return next((_output_key(node) for node in _nodes(self.document)
+        return next((output_key(node) for node in all_nodes(self.document)
             if common.nfc(str(node.get("id"))) == identifier), "")
 
     def typed(self, node: Map, keys: list[tuple[str, Position]], before: list[str], names: Names, out: Map,
@@ -283,7 +279,7 @@ class _Lowering:
             self.structure(structure, names, out)
         config = self.config(config, spelling)
         self.adapt(agent, node, config, out)
-        self.feed(agent, keys, before, names, config, parameters)
+        feed(agent, keys, before, names, config, parameters, self.findings)
         if config:
             out.put("config", config, node.at("parameters"))
         return _choice(out) if kind == "choice" else None
@@ -351,7 +347,7 @@ class _Lowering:
                 self.findings.add(rules.BAD_DURATION, f"{written!r} is not a number of seconds", config.at("timeout"))
             elif node.get("timeout") is None:
                 out.put("timeout", HUMAN_TIMEOUT, node.at("agent"))
-        key = _output_key(node)
+        key = output_key(node)
         if agent == "api" and key and "expected_status" not in config and self.reads_status(key):
             self.findings.add(rules.ANY_STATUS, f"every status is accepted, since {key}.status_code is read",
                 node.at("agent"))
@@ -364,58 +360,6 @@ class _Lowering:
         """Whether a text somewhere looks at the status of the answer that is kept under `key`."""
         look = re.compile(rf"(?<![\w]){re.escape(key)}(?:\.status_code|\[['\"]status_code['\"]\])")
         return any(look.search(text) for text in self.all_texts)
-
-    def feed(self, agent: str, keys: list[tuple[str, Position]], before: list[str], names: Names, config: Map,
-            parameters: Map) -> None:
-        """Give a node what its input keys name, as its agent takes data."""
-        values: list[tuple[str, str, Position]] = []
-        for key, at in keys:
-            value = names.value(key)
-            if value is None:
-                self.unknown(key, at, names)
-            else:
-                values.append((key, value, at))
-        if agent in ("data_processing", "aggregator"):
-            target = "data" if agent == "data_processing" else "results"
-            if target not in config and (agent == "data_processing" or "data" not in config):
-                self.whole(target, values, before, config)
-            return
-        texts = [*_texts(parameters)]
-        if agent == "llm" or agent == "human_loop":
-            open_values = [row for row in values if not mentions(texts, row[0])]
-            target = "input" if agent == "llm" else "data"
-            if open_values and target not in config:
-                config.put(target, _object(open_values), open_values[0][2])
-        elif agent not in AGENTS and agent not in CANONICAL_TYPES:
-            arguments = config["parameters"]
-            for key, value, at in values:
-                if key not in arguments and not mentions(texts, key):
-                    arguments.put(key, f"{{{{ {value} }}}}", at)
-        else:
-            for key, _, at in values:
-                if not mentions(texts, key):
-                    self.findings.add(rules.NO_EFFECT, f"nothing in the node refers to its input {key!r}", at,
-                        hint=f"write `{{{key}}}` where it belongs")
-
-    def whole(self, target: str, values: list[tuple[str, str, Position]], before: list[str], config: Map) -> None:
-        """All input as one value: the one there is, or all of them."""
-        if len(values) == 1:
-            config.put(target, f"{{{{ {values[0][1]} }}}}", values[0][2])
-        elif values and target == "data":
-            config.put(target, _object(values), values[0][2])
-        elif values or len(before) > 1:
-            items = Seq(config.pos)
-            for value in [row[1] for row in values] or [output_of(name) for name in before]:
-                items.add(f"{{{{ {value} }}}}")
-            config.put(target, items)
-        else:
-            source = output_of(before[0]) if before else "input"
-            config.put(target, f"{{{{ {source} }}}}")
-
-    def unknown(self, key: str, at: Position, names: Names) -> None:
-        known = sorted({*names.outputs, *(names.inputs or ()), *names.variables})
-        self.findings.add(rules.UNKNOWN_INPUT_KEY, f"no node, input or variable gives {key!r}", at,
-            hint=did_you_mean(key, known, f"known: {', '.join(known)}" if known else ""))
 
     def router(self, node: Map, parameters: Map, names: Names, out: Map) -> Router | None:
         """A two-way choice whose parameters may name its targets."""
@@ -436,14 +380,14 @@ class _Lowering:
         out.put("default", spare or "false", at)
         router = Router(("true", "false", *((spare,) if spare else ())))
         for key, outcome in (("if_true", "true"), ("if_false", "false"), ("default", spare or "false")):
-            for target, target_at in _listed(parameters, key):
+            for target, target_at in listed(parameters, key):
                 router.targets.setdefault(common.nfc(target), [])
                 if outcome not in router.targets[common.nfc(target)]:
                     router.targets[common.nfc(target)].append(outcome)
                 router.places.setdefault(common.nfc(target), target_at)
-        for key, key_at in _input_keys(node):
+        for key, key_at in input_keys(node):
             if names.value(key) is None:
-                self.unknown(key, key_at, names)
+                unknown(key, key_at, names, self.findings)
         return router
 
     def around(self, node: Map, names: Names, out: Map, *, only: tuple[str, ...] = (),
@@ -467,60 +411,6 @@ class _Lowering:
             if source.get("steps") and "steps" not in out:
                 put(out, "steps", self.scope(source["steps"], Seq(source.pos), names), source)
         carry_step(source, out, self.spelling(names), skip=("type", "config", "depends_on", "input", "retry"))
-
-
-def _nodes(document: Map) -> Iterator[Map]:
-    """Every node, also those inside of loops and branches."""
-    stack: list[Any] = [document.get(key) for key in ("finally", "rollback", "nodes")]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, Map):
-            if "agent" in value:
-                yield value
-            stack += [value[key] for key in ("parameters", "steps", "branches", "compensation") if key in value]
-        elif isinstance(value, Seq):
-            stack += reversed(value)
-
-
-def _output_key(node: Map) -> str:
-    key = node.get("output_key") or node.get("output")
-    return key if isinstance(key, str) else ""
-
-
-def _input_keys(node: Map) -> Iterator[tuple[str, Position]]:
-    """The input keys of a node, each once."""
-    seen: set[str] = set()
-    for name in ("input_keys", "input"):
-        for key, at in _listed(node, name):
-            if key not in seen:
-                seen.add(key)
-                yield key, at
-
-
-def _listed(source: Map, key: str) -> list[tuple[str, Position]]:
-    value = source.get(key)
-    if isinstance(value, str):
-        return [(value, source.at(key))]
-    return [(item, at) for item, at in value.pairs() if isinstance(item, str)] if isinstance(value, Seq) else []
-
-
-def _texts(value: Any) -> Iterator[str]:
-    stack = [value]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, str):
-            yield here
-        elif isinstance(here, dict):
-            stack += here.values()
-        elif isinstance(here, list):
-            stack += here
-
-
-def _object(values: list[tuple[str, str, Position]]) -> Map:
-    result = Map(values[0][2])
-    for key, value, at in values:
-        result.put(key, f"{{{{ {value} }}}}", at)
-    return result
 
 
 def _case(name: str, when: str, at: Position) -> Map:

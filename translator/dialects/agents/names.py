@@ -16,6 +16,11 @@ from translator.dialects.spelling import rename
 from translator.dialects.templates import hole_end, splice_holes
 from translator.findings import dialects as rules
 
+# The agents of the library, and the step types they are.
+AGENTS = {
+    "llm": "agent", "web_scraping": "scrape", "data_processing": "transform", "email": "email", "router": "choice",
+    "aggregator": "aggregate", "human_loop": "approval", "api": "http", "database": "query",
+}
 ROOTS = frozenset({
     "state", "input", "inputs", "secrets", "workflow", "execution", "context", "user", "env", "errors", "vars",
     "variables", "steps", "nodes",

@@ -8,8 +8,7 @@ from typing import Any
 
 from translator.diagnostics import Findings, Position
 from translator.dialects import common
-from translator.dialects.agents.lower import AGENTS
-from translator.dialects.agents.names import HOLE, ROOTS, Names
+from translator.dialects.agents.names import AGENTS, HOLE, ROOTS, Names
 from translator.dialects.spelling import (
     CANONICAL_TYPES,
     SIMPLE_PATH,

@@ -18,6 +18,7 @@ from translator.diagnostics import Findings, Position
 from translator.dialects import common
 from translator.dialects.graph import schema
 from translator.dialects.graph.flow import ERROR, MAIN, Flow, Link, member
+from translator.dialects.graph.triggers import KINDS, needed, references, trigger_kind
 from translator.dialects.spelling import (
     Spelling,
     carry_step,
@@ -37,12 +38,6 @@ from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
 TYPES = {**common.STEP_TYPES, "if": "choice", "switch": "choice", "http_request": "http", "code": "transform"}
-TRIGGERS = {
-    "trigger": "manual", "manual": "manual", "start": "manual", "manual_trigger": "manual", "webhook": "webhook",
-    "webhook_trigger": "webhook", "schedule": "schedule", "cron": "schedule", "schedule_trigger": "schedule",
-    "event": "event", "event_trigger": "event", "workflow_trigger": "workflow",
-}
-_KINDS = frozenset(TRIGGERS.values())
 _RETRY = {"delay": ("delay", 0.001), "max_delay": ("max_delay", 0.001)}
 _PASSING = frozenset({"choice", "wait"})
 _WORD = re.compile(r"(?<![\w.])data(?!\w)")
@@ -114,7 +109,7 @@ class _Lowering:
     def triggers(self, nodes: Seq, connections: Seq, out: Map) -> set[str]:
         """The triggers of the workflow; gives the ids of the nodes that are nothing but a trigger."""
         targets = {common.nfc(item["target"]) for item in connections}
-        kinds = {common.nfc(node["id"]): self.trigger_kind(node, targets) for node in nodes}
+        kinds = {common.nfc(node["id"]): trigger_kind(node, targets, self.findings) for node in nodes}
         starting = {name for name, kind in kinds.items() if kind}
         result = Seq(self.document.at("triggers"))
         for node in nodes:
@@ -125,7 +120,7 @@ class _Lowering:
                 properties: Map = node.get("properties") or Map(node.pos)
                 config = Map(properties.pos)
                 for key in properties:
-                    if not (key == "type" and properties[key] in _KINDS):
+                    if not (key == "type" and properties[key] in KINDS):
                         config.move(key, properties)
                 if config:
                     trigger.put("config", config)
@@ -137,38 +132,9 @@ class _Lowering:
             result.add(item, at)
         if result:
             out.put("triggers", result)
-        self.forget({name for name in starting if not self.needed(name, starting, nodes, connections)})
+        self.dropped = {name for name in starting if not needed(name, starting, nodes, connections)}
+        self.gone = references(self.dropped)
         return starting
-
-    def trigger_kind(self, node: Map, targets: set[str]) -> str:
-        name = str(node["type"]).lower()
-        flat = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(node["type"])).lower()
-        kind = TRIGGERS.get(name) or TRIGGERS.get(flat) or ""
-        if kind and common.nfc(node["id"]) in targets:
-            if "trigger" in name:
-                self.findings.add(rules.NOT_A_TRIGGER, f"a connection leads to the trigger {node['id']!r}",
-                    node.at("type"))
-            return ""
-        given = (node.get("properties") or {}).get("type")
-        return given if name == "trigger" and isinstance(given, str) and given in _KINDS else kind
-
-    def needed(self, name: str, starting: set[str], nodes: Seq, connections: Seq) -> bool:
-        """Whether a trigger has to stay a step: somebody waits for it beside for other nodes, or names it."""
-        mine = {common.nfc(item["target"]) for item in connections if common.nfc(item["source"]) == name}
-        joined = any(common.nfc(item["target"]) in mine and common.nfc(item["source"]) not in starting
-            for item in connections)
-        named = any(common.nfc(str(item["step"] if isinstance(item, Map) else item)) == name
-            for node in nodes for item, _ in common.dependencies(node))
-        return joined or named
-
-    def forget(self, names: set[str]) -> None:
-        """References to the output of these triggers mean the input of the execution."""
-        if names:
-            either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-            self.gone = re.compile(
-                rf"(?<![\w.])(?:nodes|steps|tasks)(?:\.(?:{either})|\[\s*(?:'(?:{either})'|\"(?:{either})\")\s*\])"
-                r"\.output(?!\w)")
-        self.dropped = names
 
     def labels(self, out: Map) -> None:
         labels = Map(self.document.pos)

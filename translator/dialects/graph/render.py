@@ -9,7 +9,8 @@ from typing import Any
 
 from translator.diagnostics import Findings, Position
 from translator.dialects import common
-from translator.dialects.graph.lower import TRIGGERS, TYPES, type_of
+from translator.dialects.graph.lower import TYPES, type_of
+from translator.dialects.graph.triggers import TRIGGERS
 from translator.dialects.spelling import STRUCTURE, Spelling, carry_step, carry_workflow, only, put, without
 from translator.dialects.writing import two_way
 from translator.findings import dialects as rules
