@@ -226,16 +226,15 @@ class _Resolver:
     def check_writers(self, scope: Scope) -> None:
         """Two steps that may run side by side must not write the same output key."""
         for key, places in self.writers.items():
-            here = [
-                (index, writer)
-                for writer in places
-                if (index := _index_in(scope, writer)) is not None
-            ]
-            for position, (second, second_place) in enumerate(here):
-                for first, first_place in here[:position]:
-                    if first == second or scope.precedes(first, second) or scope.precedes(second, first):
-                        continue
-                    if scope.disjoint(scope.live[first], scope.live[second]):
+            here = [(*found, writer) for writer in places if (found := _inside(scope, writer)) is not None]
+            for position, (second, second_branch, second_place) in enumerate(here):
+                for first, first_branch, first_place in here[:position]:
+                    if first == second:
+                        if first_branch is second_branch or first_branch is None or second_branch is None:
+                            continue
+                    elif scope.precedes(first, second) or scope.precedes(second, first) or scope.disjoint(
+                        scope.live[first], scope.live[second]
+                    ):
                         continue
                     one, two = _step(first_place), _step(second_place)
                     self.findings.add(
@@ -247,14 +246,16 @@ class _Resolver:
                     )
 
 
-def _index_in(scope: Scope, place: tuple[Scope, int]) -> int | None:
-    """The step of `scope` that is, or holds, the step at `place`."""
+def _inside(scope: Scope, place: tuple[Scope, int]) -> tuple[int, Scope | None] | None:
+    """The step of `scope` that is, or holds, the step at `place`, and the body that holds it there (a branch)."""
     here, index = place
+    body: Scope | None = None
     while here is not scope:
         if here.owner is None:
             return None
+        body = here
         here, index = here.owner
-    return index
+    return index, body
 
 
 def _step(place: tuple[Scope, int]) -> Step:
