@@ -29,11 +29,18 @@ class MissingWorkflow(Exception):
         super().__init__(f"{caller} calls the workflow {workflow}, which is not among the definitions")
 
 
-def register_functions(cloud: LocalCloud, compilations: Sequence[Compilation], wrap: Wrap) -> dict[str, str]:
-    """Registers the function of every step type in use, each wrapped by `wrap`; their names by step type."""
+def register_functions(
+    cloud: LocalCloud, compilations: Sequence[Compilation], wrap: Wrap, *, warm: bool
+) -> dict[str, str]:
+    """Registers the function of every step type in use, each wrapped by `wrap`; their names by step type.
+
+    `warm` imports them now: where time runs faster, the import of a first call would use up the step's timeout.
+    """
     types = {step_type for compilation in compilations for step_type in compilation.functions.values()}
     for step_type in sorted(types):
-        cloud.function(function_name(step_type), wrap(_lazy(STEP_TYPES[step_type].folder or "unavailable")))
+        folder = STEP_TYPES[step_type].folder or "unavailable"
+        handler = importlib.import_module(f"functions.steps.{folder}.handler").handler if warm else _lazy(folder)
+        cloud.function(function_name(step_type), wrap(handler))
     return {step_type: function_name(step_type) for step_type in types}
 
 

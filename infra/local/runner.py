@@ -125,7 +125,7 @@ def run(
     with _skills(skill_modules), LocalCloud(time_scale=time_scale, environment=_environment(simulate)) as cloud:
         clients.forget()  # one made outside would talk to AWS
         settings = Settings.read()
-        functions = provision.register_functions(cloud, compilations, facts.wrap)
+        functions = provision.register_functions(cloud, compilations, facts.wrap, warm=time_scale > 1)
         arns = provision.create_machines(cloud, compilations, functions, simulate=simulate)
         provision.create_channels(cloud, compilations, settings)
         provision.store_secrets(cloud, secrets or {}, settings.secret_prefix)
