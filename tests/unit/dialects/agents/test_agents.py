@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from tests.unit.dialects.tasks.reading import Data, attempted, lowered, places, 
 from translator.diagnostics import Diagnostic
 
 
-def workflow(nodes: list[Data], edges: list[tuple[Any, ...]] = (), **more: Any) -> tuple[dict[str, Data], list[Diagnostic]]:  # type: ignore[assignment]
+def workflow(nodes: list[Data], edges: Sequence[tuple[Any, ...]] = (), **more: Any) -> tuple[dict[str, Data], list[Diagnostic]]:
     """The steps of a definition by id, and the findings. An edge is (from, to) or (from, to, condition)."""
     written = [dict(zip(("from", "to", "condition"), edge, strict=False)) for edge in edges]
     data, found = lowered(json.dumps({"name": "w", "nodes": nodes, "edges": written, **more}), "agents")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ def intake() -> Data:
     return lowered(INTAKE, "graph")[0]
 
 
-def graph(nodes: list[Data], connections: list[tuple[str, ...]] = (), **more: Any) -> tuple[Data, list[Diagnostic]]:  # type: ignore[assignment]
+def graph(nodes: list[Data], connections: Sequence[tuple[str, ...]] = (), **more: Any) -> tuple[Data, list[Diagnostic]]:
     """A workflow and its findings. A connection is (source, target[, sourceOutput[, targetInput]])."""
     keys = ("source", "target", "sourceOutput", "targetInput")
     written = [dict(zip(keys, each, strict=False)) for each in connections]
@@ -208,13 +209,14 @@ def test_continue_on_error() -> None:
 
 
 def test_canonical_keys_are_reachable() -> None:
+    more: dict[str, Any] = {"finally": [node("bye")]}
     data, found = graph(
         [{**node("a"), "cache": {"ttl": 5}, "when": "{{ input.go }}", "compensation": node("undo"), "output_key": "k",
             "on_failure": "rollback", "timeout": 7},
             node("fork", "parallel", branches=[{"steps": [node("x")]}, {"steps": [node("y")]}]),
             node("pause", "delay", seconds=2)],
-        outputs={"v": "{{ state.k }}"}, rollback=[node("back")], **{"finally": [node("bye")]},
-        inputs={"go": {"type": "boolean"}}, variables={"v": 1})
+        outputs={"v": "{{ state.k }}"}, rollback=[node("back")],
+        **more, inputs={"go": {"type": "boolean"}}, variables={"v": 1})
     by_id = steps(data)
     assert found == []
     assert (by_id["a"]["when"], by_id["a"]["timeout"], by_id["a"]["on_failure"]) == ("input.go", 7, "rollback")
