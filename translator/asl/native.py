@@ -84,11 +84,11 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
     step = run.step
     writer = machine.writer(block, step, machine.own_input(block, step))
     node = as_node(step.config["value"])
-    if reactions(step, machine.workflow) or (step.retry or machine.workflow.settings.retry) and not _native(node):
+    native = writer.refuse_secrets(node) or _native(node)
+    if reactions(step, machine.workflow) or (step.retry or machine.workflow.settings.retry) and not native:
         machine.findings.add(
             rules.NATIVE_FAILURE, f"{step.id!r} runs in a function, so that its failure can be handled", step.at
         )
-        writer.refuse_secrets(node)
         state = invoke(machine, writer, run, evaluation(writer, [node]), {}, "transform")
         return finish(machine, block, run, state, "$states.result.Payload.output.e0", following), writer.deferred
     source = writer.source(node)
