@@ -56,7 +56,8 @@ def _gate(
         retry = tasks.retries_of(machine, step)[0]
         payload["attempt"] = query(f"$states.context.State.RetryCount+{retry.max_attempts if retry else 1}")
     limit = math.ceil(step.timeout or _plain(step, "timeout", None) or DEFAULT_LIMIT)
-    state["TimeoutSeconds"] = payload["timeout"] = max(1, limit)
+    # The request expires when the machine stops waiting, whichever of the two limits was written.
+    state["TimeoutSeconds"] = payload["timeout"] = config["timeout"] = max(1, limit)
     entry = machine.entry(block, step)
     catch: list[dict[str, Any]] = []
     if _plain(step, "on_reject", "fail") == "continue":

@@ -4,49 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
-
 import pytest
 
 from aslant import skills as registry
-from aslant.adapters import clients
-from infra.local import provision
 from infra.local.approvals import Decision, Request
-from infra.local.cloud import ExecutionHandle, LocalCloud
-from tests.execution.cases.spelling import compiled, in_every_dialect, start_as
+from tests.execution.cases.deployment import deployed
+from tests.execution.cases.spelling import in_every_dialect, start_as
 from tests.execution.support import Skills
-from translator.pipeline import Compilation
-
-
-class Deployed:
-    """Definitions on a local cloud; the first can be started any number of times."""
-
-    def __init__(self, cloud: LocalCloud, compilations: list[Compilation]) -> None:
-        self.cloud = cloud
-        self.events: list[dict[str, Any]] = []
-        functions = provision.register_functions(cloud, compilations, self._watched)
-        self.arns = provision.create_machines(cloud, compilations, functions, simulate=False)
-        self.main = compilations[0].workflow.id
-
-    def _watched(self, handler: Any) -> Any:
-        def watched(event: dict[str, Any], context: Any) -> Any:
-            self.events.append(event)
-            return handler(event, context)
-
-        return watched
-
-    def start(self, name: str, given: Mapping[str, Any] | None = None) -> ExecutionHandle:
-        info = {"id": name, "tenant": "acme", "workflow": self.main, "version": "1.0.0", "run": 1, "user": "ann"}
-        return self.cloud.start(self.arns[self.main], {"input": dict(given or {}), "execution": info}, name)
-
-
-@contextmanager
-def deployed(*texts: str, time_scale: float = 60) -> Iterator[Deployed]:
-    with LocalCloud(time_scale=time_scale) as cloud:
-        clients.forget()
-        yield Deployed(cloud, compiled(*texts))
 
 
 PARENT = """
