@@ -10,41 +10,67 @@ from typing import Any
 
 import yaml
 
-from tests.fuzz import bases
+from tests.fuzz import good
 
 Documents = dict[str, Any]
 KEYS = (
-    "dialect", "id", "name", "type", "steps", "config", "depends_on", "branches", "true", "false", "default", "condition", "when",
-    "target_step", "workflow", "stages", "parallel", "max_parallel", "parameters", "retry", "timeout", "on_failure", "cases",
-    "compensation", "decision", "caching", "rollback", "error_handlers", "error_handling", "version", "metadata", "items", "nodes",
-    "connections", "edges", "tasks", "agent", "properties", "source", "target", "sourceOutput", "from", "to", "settings", "inputs",
+    "dialect", "id", "name", "type", "steps", "config", "depends_on", "branches", "true", "false", "default", "condition",
+    "when",
+    "target_step", "workflow", "stages", "parallel", "max_parallel", "parameters", "retry", "timeout", "on_failure",
+    "cases",
+    "compensation", "decision", "caching", "rollback", "error_handlers", "error_handling", "version", "metadata", "items",
+    "nodes",
+    "connections", "edges", "tasks", "agent", "properties", "source", "target", "sourceOutput", "from", "to", "settings",
+    "inputs",
     "outputs", "variables", "finally", "triggers", "notifications", "task_template", "true_branch", "workflow_id", "input",
-    "state_schema", "pattern", "role", "workflow_data", "condition_on", "on", "step", "x-note", "seconds", "until", "expression",
-    "output_key", "cache", "checkpoint", "labels", "skill", "mode", "wait_for_all", "batch_size", "item_name", "on_item_error",
+    "state_schema", "pattern", "role", "workflow_data", "condition_on", "on", "step", "x-note", "seconds", "until",
+    "expression",
+    "output_key", "cache", "checkpoint", "labels", "skill", "mode", "wait_for_all", "batch_size", "item_name",
+    "on_item_error",
 )
 EXPRESSIONS = (
-    "{{ x", "{{ }}", "{{", "}}", "${{ input.a }}", "${", "${}", "{state.}", "{{ steps.nobody.output }}", "{{ steps }}", "{{ input }}",
-    "{{ 1 / 0 }}", "{{ 10 ** 10 ** 10 }}", "{{ 9007199254740993 }}", "{{ 1e999 }}", "{{ 'a' * 1000000 }}", "{{ [x for x in input] }}",
+    "{{ x", "{{ }}", "{{", "}}", "${{ input.a }}", "${", "${}", "{state.}", "{{ steps.nobody.output }}", "{{ steps }}",
+    "{{ input }}",
+    "{{ 1 / 0 }}", "{{ 10 ** 10 ** 10 }}", "{{ 9007199254740993 }}", "{{ 1e999 }}", "{{ 'a' * 1000000 }}",
+    "{{ [x for x in input] }}",
     "{{ " + "(" * 300 + "1" + ")" * 300 + " }}", "{{ " + "not " * 3000 + "1 }}", "{{ " + "1 + " * 5000 + "1 }}",
     "{{ " + "a." * 3000 + "b }}", "{{ " + "[" * 3000, "{{ input" + "[0]" * 2000 + " }}", "(" * 5000, "not " * 2000 + "x",
-    "{{ secrets.x }}", "{{ secrets.x + 1 }}", "{{ env.HOME }}", "{{ __import__('os') }}", "{{ ().__class__ }}", "{{ input.__class__ }}",
-    "{% $states.input %}", "{{ '{% 1 %}' }}", "{{ \"\\ud800\" }}", "{{ '\u202e' }}", "\x00", "\u2028", "{{ item }}", "{{ index }}",
-    "{{ context.x }}", "{{ errors.x }}", "{{ state.nothing }}", "{{ vars.nothing }}", "{{ workflow.id }}", "{{ execution.id }}",
+    "{{ secrets.x }}", "{{ secrets.x + 1 }}", "{{ env.HOME }}", "{{ __import__('os') }}", "{{ ().__class__ }}",
+    "{{ input.__class__ }}",
+    "{% $states.input %}", "{{ '{% 1 %}' }}", "{{ \"\\ud800\" }}", "{{ '\u202e' }}", "\x00", "\u2028", "{{ item }}",
+    "{{ index }}",
+    "{{ context.x }}", "{{ errors.x }}", "{{ state.nothing }}", "{{ vars.nothing }}", "{{ workflow.id }}",
+    "{{ execution.id }}",
     "{{ 1 < 'a' }}", "{{ [1] + {} }}", "{{ -'a' }}", "{{ null.a }}", "{{ len() }}", "{{ len(1, 2, 3) }}", "{{ nofunc(1) }}",
-    "{{ matches('a', '(((((a+)+)+)+)+b') }}", "{{ 'a' ~ '[' }}", "{{ a ? b }}", "{{ a if b }}", "{{ lambda x: x }}", "{{ x := 1 }}",
-    "{{ 'it''s' }}", "{{ 'it\\'s' }}", "{{ \"}}\" }}", "{{ a }}{{ b }}", "\\{{ a }}", "{{{{ a }}}}", "{{ a.b-c.d }}", "{{ a['b'] }}", "{{\n1\n}}",
-    "a" * 20_000, "{{ '" + "é" * 5000 + "' }}", "{{ 1 }}" * 3000, "🚦", "e\u0301", "-", "$", "{{ $x }}", "`", "{{ `a` }}", "{{ 0x10 }}", "{{ 1_000 }}",
-    "{{ {'a': 1, 'a': 2} }}", "{{ [1, 2][5] }}", "{{ 'a'[0] }}", "{{ a == b == c }}", "{{ not }}", "{{ and }}", "{{ for }}", "{{ True }}", "{{ None }}",
+    "{{ matches('a', '(((((a+)+)+)+)+b') }}", "{{ 'a' ~ '[' }}", "{{ a ? b }}", "{{ a if b }}", "{{ lambda x: x }}",
+    "{{ x := 1 }}",
+    "{{ 'it''s' }}", "{{ 'it\\'s' }}", "{{ \"}}\" }}", "{{ a }}{{ b }}", "\\{{ a }}", "{{{{ a }}}}", "{{ a.b-c.d }}",
+    "{{ a['b'] }}", "{{\n1\n}}",
+    "a" * 20_000, "{{ '" + "é" * 5000 + "' }}", "{{ 1 }}" * 3000, "🚦", "e\u0301", "-", "$", "{{ $x }}", "`", "{{ `a` }}",
+    "{{ 0x10 }}", "{{ 1_000 }}",
+    "{{ {'a': 1, 'a': 2} }}", "{{ [1, 2][5] }}", "{{ 'a'[0] }}", "{{ a == b == c }}", "{{ not }}", "{{ and }}", "{{ for }}",
+    "{{ True }}", "{{ None }}",
 )
-ODD = (
-    None, True, False, 0, -1, 1, 0.5, 1e300, -1e-300, 2**53, -(2**53), 10**9, "", " ", "a", "null", "true", "1", "-1", "1e999", "NaN", "30s", "PT15M",
-    "PT", "P1Y", "5 parsecs", "1h30m", "99999999999999s", "fail", "retry", "skill", "foreach", "choice", "parallel", "wait", "*", "#ops",
-    [], {}, [[]], [{}], [None], {"": None}, {"a": {}}, [1, "a", None], {"id": "x"}, [{"id": "x", "type": "wait", "seconds": 1}],
-    {"steps": []}, {"type": "wait"}, {"action": "retry"}, {"step": "x", "on": ["a"]}, {"if": 1}, "\x07", "\ud800", "\ufeff", "\U0010ffff",
+ODD: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1, 0.5, 1e300, -1e-300, 2**53, -(2**53), 10**9, "", " ", "a", "null", "true", "1", "-1",
+    "1e999", "NaN", "30s", "PT15M",
+    "PT", "P1Y", "5 parsecs", "1h30m", "99999999999999s", "fail", "retry", "skill", "foreach", "choice", "parallel", "wait",
+    "*", "#ops",
+    [], {}, [[]], [{}], [None], {"": None}, {"a": {}}, [1, "a", None], {"id": "x"},
+    [{"id": "x", "type": "wait", "seconds": 1}],
+    {"steps": []}, {"type": "wait"}, {"action": "retry"}, {"step": "x", "on": ["a"]}, {"if": 1}, "\x07", "\ud800", "\ufeff",
+    "\U0010ffff",
 )
+NAMES = ("id", "name", "step", "source", "target", "from", "to", "output_key")
 WORDS = (
-    "a", "Ω" * 70, "x" * 300, "a b", "a-b", "a.b", "a/b", "a'b", 'a"b', "{%", "$", "\n", "", "é", "e\u0301", "🚦", "steps", "input", "item", "constructor",
+    "a", "Ω" * 70, "x" * 300, "a b", "a-b", "a.b", "a/b", "a'b", 'a"b', "{%", "$", "\n", "", "é", "e\u0301", "🚦", "steps",
+    "input", "item", "constructor",
     "__proto__", "null", "true", "0", "{{ a }}", "${a}", "end", "a\u200bb", "\u202eb",
+)
+
+PIECES = (
+    "\t", ":", "- ", "{", "}", "[", "]", "'", '"', "&a ", "*a ", "!x ", "<<: ", "? ", "|", ">", "#", "%", "@", "---\n",
+    "...\n", "\x00", "\x7f", "\x85", "\u2028", "\ufeff", "\ud800", "\ud83d", "\r", "\n", "`", ",", "\\u12", "{{", "}}"
 )
 
 
@@ -113,8 +139,7 @@ def _edit(random: Random, data: Any, documents: Documents) -> None:
         case 8 if isinstance(here, dict):
             here[random.choice(KEYS)] = deepcopy(here[key])
         case 9:
-            strings = [one for one in places if one[-1] in ("id", "name", "step", "source", "target", "from", "to", "output_key")]
-            one = random.choice(strings or places)
+            one = random.choice([one for one in places if one[-1] in NAMES] or places)
             _holder(data, one)[one[-1]] = random.choice(WORDS)
         case _:
             other_document = documents[random.choice(sorted(documents))]
@@ -155,7 +180,7 @@ def all_null(random: Random, documents: Documents) -> str:
     data = deepcopy(documents[random.choice(sorted(documents))])
     places = list(_places(data))
     name = random.choice(places)[-1]
-    value = random.choice((None, None, {}, [], "", 0))
+    value: Any = random.choice((None, None, {}, [], "", 0))
     share = random.choice((1, 3, 20))
     for path in reversed(places):
         if path[-1] == name or random.randrange(share) == 0 and not isinstance(_holder(data, path)[path[-1]], (dict, list)):
@@ -166,8 +191,12 @@ def all_null(random: Random, documents: Documents) -> str:
 def random_tree(random: Random, documents: Documents) -> str:
     data = {random.choice(KEYS): tree(random) for _ in range(random.randrange(1, 8))}
     root = random.choice(("steps", "tasks", "nodes", "stages", "none"))
-    rows = [row if isinstance(row := tree(random, 4), dict) and random.randrange(9) else {"id": f"s{number}", "type": "skill", **(
-        row if isinstance(row, dict) else {})} for number in range(random.randrange(5))]
+    rows = []
+    for number in range(random.randrange(5)):
+        row = tree(random, 4)
+        if not isinstance(row, dict) or random.randrange(9) == 0:
+            row = {"id": f"s{number}", "type": "skill"} | (row if isinstance(row, dict) else {})
+        rows.append(row)
     if root == "stages":
         data = {"workflow": {**data, "stages": [{"name": "a", "steps": rows}]}}
     elif root != "none":
@@ -179,7 +208,7 @@ def random_tree(random: Random, documents: Documents) -> str:
 
 def broken_text(random: Random, documents: Documents) -> str | bytes:
     """A good definition with characters left out, repeated or put in; sometimes bytes that are no text."""
-    texts = bases.texts()
+    texts = good.texts()
     text = texts[random.choice(sorted(texts))]
     for _ in range(random.randrange(1, 5)):
         at = random.randrange(len(text) + 1)
@@ -187,10 +216,7 @@ def broken_text(random: Random, documents: Documents) -> str | bytes:
             case 0:
                 text = text[:at] + text[at + random.randrange(1, 30):]
             case 1:
-                text = text[:at] + random.choice(
-                    ("\t", ":", "- ", "{", "}", "[", "]", "'", '"', "&a ", "*a ", "!x ", "<<: ", "? ", "|", ">", "#", "%", "@", "---\n", "...\n",
-                     "\x00", "\x7f", "\x85", "\u2028", "\ufeff", "\ud800", "\ud83d", "\r", "\n", "`", ",", "\\u12", "{{", "}}")
-                ) + text[at:]
+                text = text[:at] + random.choice(PIECES) + text[at:]
             case 2:
                 end = at + random.randrange(200)
                 text = text[:end] + text[at:end] + text[end:]
@@ -199,7 +225,8 @@ def broken_text(random: Random, documents: Documents) -> str | bytes:
                 random.shuffle(lines) if random.randrange(4) == 0 else lines.pop(random.randrange(len(lines)))
                 text = "\n".join(lines)
             case _:
-                text = text.replace(random.choice((":", ",", '"', "id", "steps", "\n", " ")), random.choice(("", ":", "\n", "'", " ")), 3)
+                old = random.choice((":", ",", '"', "id", "steps", "\n", " "))
+                text = text.replace(old, random.choice(("", ":", "\n", "'", " ")), 3)
     if random.randrange(5) == 0:
         raw = bytearray(text.encode("utf-8", "surrogatepass"))
         for _ in range(random.randrange(1, 6)):

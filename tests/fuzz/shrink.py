@@ -6,10 +6,11 @@ import json
 import time
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypeVar
 
 SECONDS = 20.0
 Test = Callable[[str | bytes], bool]
+T = TypeVar("T", str, bytes)
 
 
 def shrink(text: str | bytes, shows: Test) -> str | bytes:
@@ -22,6 +23,7 @@ def shrink(text: str | bytes, shows: Test) -> str | bytes:
             data = None
         if data is not None and shows(_written(data)):
             return _written(_smaller(data, lambda one: shows(_written(one)), end))
+        return _shorter(text, shows, end)
     return _shorter(text, shows, end)
 
 
@@ -74,7 +76,7 @@ def _smaller(data: Any, shows: Callable[[Any], bool], end: float) -> Any:
     return data
 
 
-def _shorter(text: Any, shows: Test, end: float) -> Any:
+def _shorter(text: T, shows: Callable[[T], bool], end: float) -> T:
     size = len(text) // 2
     while size:
         position = 0
