@@ -52,6 +52,11 @@ class Compilation:
     source_map: Mapping[str, Origin]
     estimate: Estimate
 
+    @property
+    def type(self) -> str:
+        """The kind of execution: STANDARD or EXPRESS."""
+        return "EXPRESS" if self.workflow.settings.execution == "express" else "STANDARD"
+
     def bind(self, targets: Mapping[str, str]) -> str:
         """The definition as JSON text, with placeholder names replaced by ARNs or names. Raises KeyError for a lacking one."""
         return json.dumps(_bound(self.definition, targets), ensure_ascii=False, separators=(",", ":"))

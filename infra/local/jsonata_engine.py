@@ -20,10 +20,13 @@ from functools import lru_cache
 from typing import Any
 
 import re2
+from jsonata.functions import Functions as EngineFunctions
 from jsonata.jexception import JException
 from jsonata.jsonata import Jsonata
 from jsonata.regex_engine import RegexFlags, default_regex_engine
 from jsonata.utils import Utils
+
+from translator.expressions.port import corrected
 
 Json = Any
 Lookup = Callable[[str], Any]
@@ -237,6 +240,8 @@ def _functions() -> Any:
         "partition": _partition, "range": _range, "hash": _hash, "random": _random, "uuid": _uuid, "parse": _parse,
         "eval": _no_eval,
     }  # fmt: skip
+    # Where the port differs from the engine on AWS.
+    added.update(corrected(from_engine, EngineFunctions.string, EngineFunctions.format_base))
     for name, function in added.items():
         frame.bindings[name] = Jsonata.JLambda(function)
     return frame

@@ -8,18 +8,13 @@ import math
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jsonata.functions import Functions
-from jsonata.jsonata import Jsonata
-
 from aslant.errors import ExpressionError
-from infra.local.jsonata_engine import MISSING, JsonataError, Undefined, from_engine, to_engine
+from infra.local.jsonata_engine import MISSING, JsonataError, Undefined, to_engine
 from infra.local.jsonata_engine import evaluate as evaluate_locally
 from translator.expressions.evaluate import evaluate
-from translator.expressions.port import corrected
 from translator.expressions.tree import Node, Slot
 from translator.expressions.values import same
 
@@ -54,15 +49,9 @@ def reference(node: Node, read: Callable[[Slot], Any]) -> Outcome:
         return Outcome("error", str(error))
 
 
-@lru_cache(maxsize=1)
-def _corrections() -> dict[str, Any]:
-    functions = corrected(from_engine, Functions.string, Functions.format_base)
-    return {name: Jsonata.JLambda(function) for name, function in functions.items()}
-
-
 def local(code: str, bindings: Mapping[str, Any]) -> Outcome:
     def lookup(name: str) -> Any:
-        return to_engine(bindings[name]) if name in bindings else _corrections().get(name, MISSING)
+        return to_engine(bindings[name]) if name in bindings else MISSING
 
     try:
         return Outcome("ok", evaluate_locally(code, lookup, millis=0))

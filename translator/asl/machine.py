@@ -9,6 +9,7 @@ from typing import Any
 
 from translator.asl.block import CAUSE, ERROR, MESSAGE, Block, Machine, Origin, State, close
 from translator.asl.emit import body_block, emit
+from translator.asl.native import is_native
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps
 from translator.asl.values import Bind, Deferred, Writer, query
 from translator.asl.variables import Variables, collect_reads, collect_results, find_direct
@@ -19,6 +20,7 @@ from translator.graph.scope import Graph
 from translator.model.inputs import required_inputs, type_of_inputs
 from translator.model.values import nodes_of
 from translator.model.workflow import Notification, OnFailure, Step, Value, Workflow
+from translator.passes.fold import as_node
 
 COMMENT_LIMIT = 200
 
@@ -47,6 +49,12 @@ def emit_machine(
     for part in (plan, *ending):
         collect_reads(part, variables)
     outputs = _outputs(workflow, graph)
+    last = _output_step(outputs, workflow)
+    if last is not None:  # what JSONata cannot say is evaluated by a step of its own
+        planner.frame_of[last.id] = outer
+        outputs = Slot("output", last.id)
+    for part in (Run(last, outer),) if last is not None else ():
+        collect_reads(part, variables)
     for node in nodes_of(outputs):
         for slot in sorted(slots(node), key=lambda slot: (slot.kind, slot.name)):
             variables.read(slot, outer)
@@ -61,10 +69,11 @@ def emit_machine(
         return Writer(bind, deferred, findings, *types).value(outputs)
 
     block = Block(outer, finish, label=label)
+    finale = emit(machine, block, Run(last, outer), None) if last is not None else None
     if guarded:
-        start = _guarded(machine, block, Body(inner, plan), ending)
+        start = _guarded(machine, block, Body(inner, plan), ending, finale)
     else:
-        start = emit(machine, block, _joined(plan, ending), None)
+        start = emit(machine, block, _joined(plan, ending), finale)
     definition: dict[str, Any] = {"Comment": _comment(workflow), "QueryLanguage": "JSONata"}
     if workflow.settings.timeout is not None:
         definition["TimeoutSeconds"] = max(1, math.ceil(workflow.settings.timeout))
@@ -106,7 +115,7 @@ def _joined(plan: Plan | None, ending: list[Plan]) -> Plan | None:
     return parts[0] if len(parts) == 1 else Sequence(parts) if parts else None
 
 
-def _guarded(machine: Machine, block: Block, body: Body, ending: list[Plan]) -> str:
+def _guarded(machine: Machine, block: Block, body: Body, ending: list[Plan], finale: str | None) -> str:
     """The body inside of a Parallel, so that every failure in it, of whatever state, leads to the ending."""
     machine.failure = machine.variables.new_name.new("failure")
     failed = _add(machine, block, "failed", {
@@ -115,7 +124,7 @@ def _guarded(machine: Machine, block: Block, body: Body, ending: list[Plan]) -> 
     following = _add(machine, block, "outcome", {
         "Type": "Choice",
         "Choices": [{"Condition": query(f"$exists(${machine.failure}.error)"), "Next": failed}],
-        "Default": machine.target(block, None),
+        "Default": machine.target(block, finale),
     })
     for part in reversed(ending):
         following = _only_when(machine, block, part, following)
@@ -174,6 +183,13 @@ def _outputs(workflow: Workflow, graph: Graph) -> Value:
         key, slot = step.output_key or step.id, Slot("output", step.id)
         found[key] = slot if key not in found else _either(found[key], slot)
     return found
+
+
+def _output_step(outputs: Value, workflow: Workflow) -> Step | None:
+    """A step that computes the output, when a part of it needs the function."""
+    if all(is_native(node) for node in nodes_of(outputs)):
+        return None
+    return Step(id=f"{workflow.id} output", type="transform", at=workflow.outputs_at, config={"value": as_node(outputs)})
 
 
 def _either(one: Value, other: Slot) -> Value:

@@ -9,10 +9,11 @@ from typing import Any
 from translator.asl.block import Block, Finish, Machine, State
 from translator.asl.plan import Arms, Body, Run
 from translator.asl.tasks import evaluation, finish, invoke
-from translator.asl.values import Bind, Deferred, Writer, query
-from translator.expressions.jsonata import NotNative, text_literal, write
+from translator.asl.values import Bind, Deferred, Writer, literal, query
+from translator.expressions.jsonata import NotNative, write
 from translator.expressions.tree import Binary, Call, Compare, Literal, Node, ObjectOf, Slot, Unary
 from translator.findings import asl as rules
+from translator.model.values import constant
 from translator.model.workflow import Step
 from translator.passes.fold import as_node
 from translator.passes.policies import reactions
@@ -55,7 +56,7 @@ def choice_step(
         result: dict[str, Any] = {"branch": name or None}
         if name in ("true", "false"):
             result["condition_result"] = name == "true"
-        return {key: query(text_literal(item)) if isinstance(item, str) else item for key, item in result.items()}
+        return {key: literal(item) if isinstance(item, str) else item for key, item in result.items()}
 
     choices = [
         {"Condition": query(writer.source(as_condition(case.when))), **outcome(case.name)} for case in step.cases
@@ -84,7 +85,7 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
     step = run.step
     writer = machine.writer(block, step, machine.own_input(block, step))
     node = as_node(step.config["value"])
-    native = writer.refuse_secrets(node) or _native(node)
+    native = writer.refuse_secrets(node) or is_native(node)
     if reactions(step, machine.workflow) or (step.retry or machine.workflow.settings.retry) and not native:
         machine.findings.add(
             rules.NATIVE_FAILURE, f"{step.id!r} runs in a function, so that its failure can be handled", step.at
@@ -100,11 +101,14 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
     return machine.add(block, step, "step", state), writer.deferred
 
 
-def _native(node: Node) -> bool:
+def is_native(node: Node) -> bool:
+    """Whether JSONata can say the expression; secrets are looked at elsewhere."""
     try:
         write(node, lambda slot: "$x")
     except NotNative:
         return False
+    except ValueError:  # a secret
+        return True
     return True
 
 
@@ -159,7 +163,8 @@ def _instant(machine: Machine, writer: Writer, step: Step) -> Any:
 def items(writer: Writer, step: Step) -> Any:
     """The `Items` of a loop: its list, cut into batches if it has a batch size."""
     if step.batch_size is None:
-        return writer.value(step.items)
+        known, plain = constant(step.items)
+        return plain if known and "{%" not in str(plain) and "${" not in str(plain) else query(writer.structure(step.items))
     source = writer.structure(step.items)
     return query(f"($list:={source};$count($list)=0?[]:$partition($list,{step.batch_size}))")
 

@@ -76,8 +76,12 @@ def invoke(
 
 
 def retries_of(machine: Machine, step: Step) -> tuple[Retry | None, list[Retry]]:
-    """The step's own retry, and those that error handlers and `on_failure: retry` ask for."""
-    base = step.retry or machine.workflow.settings.retry
+    """The step's own retry, and those that error handlers and `on_failure: retry` ask for.
+
+    The workflow's default is for steps that do something themselves, not for those that hold or call others.
+    """
+    own = step.type in ("parallel", "foreach", "workflow")
+    base = step.retry or (None if own else machine.workflow.settings.retry)
     extra = [
         Retry(max_attempts=reaction.retries + 1, on=() if ALL in reaction.errors else reaction.errors,
               delay=base.delay if base else 1, at=step.at)

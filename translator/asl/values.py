@@ -5,7 +5,6 @@ Text of a user is always data: a literal that could be read as code is written a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from translator.expressions.types import TypeOf, nothing_known
 from translator.findings import asl as rules
 from translator.model.values import is_node
 from translator.model.workflow import Value
+from translator.passes.fold import as_node
 
 Bind = Callable[[Slot], str]
 
@@ -101,16 +101,7 @@ class Writer:
 
     def structure(self, value: Value) -> str:
         """A structure as one JSONata expression."""
-        if isinstance(value, Mapping):
-            pairs = (f"{text_literal(key)}:{self.structure(item)}" for key, item in value.items())
-            return "{" + ",".join(pairs) + "}"
-        if isinstance(value, list):
-            return "[" + ",".join(map(self.structure, value)) + "]"
-        if isinstance(value, Literal):
-            value = value.value
-        if is_node(value):
-            return self.source(value)
-        return text_literal(value) if isinstance(value, str) else json.dumps(value)
+        return self.source(as_node(value))
 
     def refuse_secrets(self, node: Node) -> bool:
         """Whether the expression holds a secret, which is a finding then."""

@@ -36,8 +36,6 @@ MISSING = Rule("G014", Severity.ERROR, "step lacks what its type needs",
     "Each type of step needs some settings: a choice its cases, a loop its items and steps, a wait its time.")
 CONFIG = Rule("G015", Severity.ERROR, "configuration does not fit the step's type",
     "The settings of a step are checked against its type before anything runs.")
-TYPE_MISMATCH = Rule("G016", Severity.ERROR, "operation that is certain to fail",
-    "The values' types are known here, and the operation has no result for them.")
 DUPLICATE_OUTCOME = Rule("G017", Severity.ERROR, "outcome named twice",
     "The outcomes of a choice need different names.")
 RECURSION = Rule("G018", Severity.ERROR, "workflows call each other in a circle",

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from translator.diagnostics import Findings, Position
+from translator.expressions.tree import Literal
 from translator.findings import graph as rules
 from translator.model.workflow import Case, Edge, Step, Workflow
 
 # The outcomes (choice, name) of which at least one must be taken for a step to run; None: it always runs.
 Live = frozenset[tuple[int, str]] | None
+NEVER = Literal(False)  # the condition of an edge that only orders
 
 
 @dataclass(slots=True)
@@ -153,11 +155,14 @@ def _scope(
 
 
 def _with_guards(steps: tuple[Step, ...]) -> list[Step]:
-    """The steps, with one choice step after each step that has edges with conditions of their own."""
+    """The steps, with one choice step after each step that has edges with conditions of their own.
+
+    An edge whose condition is plainly false stays as it is: it orders, and is never live.
+    """
     guarded: dict[str, list[tuple[str, Edge]]] = {}
     for step in steps:
         for edge in step.depends_on:
-            if edge.when is not None:
+            if edge.when is not None and edge.when != NEVER:
                 guarded.setdefault(edge.step, []).append((step.id, edge))
     if not guarded:
         return list(steps)
@@ -175,7 +180,7 @@ def _with_guards(steps: tuple[Step, ...]) -> list[Step]:
     result: list[Step] = []
     for step in steps:
         edges = tuple(
-            Edge(f"{edge.step} edges", (step.id,), None, edge.at) if edge.when is not None else edge
+            edge if edge.when in (None, NEVER) else Edge(f"{edge.step} edges", (step.id,), None, edge.at)
             for edge in step.depends_on
         )
         result.append(step if edges == step.depends_on else replace(step, depends_on=edges))
@@ -321,12 +326,18 @@ def _find_live(scope: Scope, findings: Findings) -> None:
         if not scope.preds[index]:
             live = None
         for source, edge in scope.preds[index]:
+            if edge.when == NEVER:
+                continue
             if edge.on:
                 live = None if live is None else live | {(source, name) for name in edge.on}
             else:
                 above = scope.live[source]
                 live = None if live is None or above is None else live | above
         scope.live[index] = _simplified(scope, live)
+        if live == frozenset():
+            findings.add(
+                rules.NEVER_RUNS, f"no edge that leads to {scope.steps[index].id!r} can become live", scope.steps[index].at
+            )
 
 
 def _simplified(scope: Scope, live: Live) -> Live:

@@ -12,12 +12,16 @@ from translator.diagnostics import Findings
 from translator.expressions.tree import Literal
 from translator.expressions.types import certain_mismatch
 from translator.findings import asl as asl_rules
+from translator.findings import expressions as expression_rules
 from translator.findings import graph as rules
 from translator.graph.scope import closest
 from translator.model.inputs import type_of_inputs
 from translator.model.values import expressions_of, is_node
 from translator.model.workflow import Step, Value, Workflow
 from translator.source import position_of
+
+# Settings that shape the state machine, by step type.
+_WRITTEN = {"approval": ("timeout", "on_timeout", "on_reject")}
 
 
 def check_steps(workflow: Workflow, findings: Findings) -> None:
@@ -43,6 +47,13 @@ def check_steps(workflow: Workflow, findings: Findings) -> None:
                 findings.add(
                     rules.CONFIG, f"{step.id!r}: {message}", position_of(step.source, ("config", *path))
                 )
+        for key in _WRITTEN.get(step.type, ()):
+            value = step.config.get(key)
+            if is_node(value) and not isinstance(value, Literal):
+                findings.add(
+                    rules.CONFIG, f"{step.id!r}: `{key}` decides what the state machine looks like, so it cannot be computed",
+                    _at(step, "config", key), hint="write the value itself",
+                )
         _report_unused(step, workflow, findings)
 
 
@@ -59,7 +70,7 @@ def check_types(step: Step, workflow: Workflow, findings: Findings) -> None:
     for node in expressions_of(step):
         if not isinstance(node, Literal):
             for at, message in certain_mismatch(node, type_of):
-                findings.add(rules.TYPE_MISMATCH, message, at)
+                findings.add(expression_rules.TYPE_MISMATCH, message, at)
 
 
 def _at(step: Step, *path: str | int) -> Any:
@@ -136,6 +147,11 @@ def _report_unused(step: Step, workflow: Workflow, findings: Findings) -> None:
 
 def report_settings(workflow: Workflow, findings: Findings) -> None:
     """Findings for settings of the workflow that nothing acts on yet."""
+    for key in ("checkpoint", "pure"):
+        first = next((step for step in workflow.all_steps() if getattr(step, key) is not None), None)
+        if first is not None:
+            message = f"{key} of steps: kept with the definition, without effect so far"
+            findings.add(asl_rules.NOT_CARRIED_OUT, message, _at(first, key))
     settings = workflow.settings
     kept: list[tuple[str, tuple[str, ...]]] = []
     if settings.checkpoint is not None and settings.checkpoint.get("policy") != "none":

@@ -69,7 +69,8 @@ def _transform(step: Step, ids: Collection[str], findings: Findings) -> Node | N
     data = as_node(config["data"]) if "data" in config else None
     if written is None:
         return data
-    if isinstance(written, Literal):
+    raw = (step.source or {}).get("config", {}).get("expression")
+    if isinstance(written, Literal) and not (isinstance(raw, str) and "{{" in raw):
         if not isinstance(written.value, str):
             return written
         at = position_of(step.source, ("config", "expression"))

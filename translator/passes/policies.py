@@ -25,6 +25,8 @@ def reactions(step: Step, workflow: Workflow) -> tuple[Reaction, ...]:
     """The reactions to a step's failure, first match wins. What none of them matches makes the execution fail."""
     if step.on_failure is not None:
         return (_reaction((ALL,), step.on_failure),)
+    if step.type in ("parallel", "foreach"):  # the steps inside have been through the handlers
+        return ()
     found = [_reaction(handler.errors, handler.on_failure) for handler in workflow.error_handlers]
     default = workflow.settings.on_error
     if default is not None and not any(ALL in reaction.errors for reaction in found):

@@ -221,3 +221,33 @@ def test_output_keys_read_the_last_writer_that_ran() -> None:
     """
     assert run_text(text, input={"go": True}).output == {"c": 2}
     assert run_text(text, input={"go": False}).output == {"c": 1}
+
+
+def test_an_edge_that_is_never_live_only_orders(skills: Skills) -> None:
+    result = run_text("""
+        outputs: {a: "{{ steps.a.output }}", b: "{{ steps.b.output }}"}
+        steps:
+          - {id: slow, type: skill, config: {skill: sleep, parameters: {seconds: 0.2, name: slow}}}
+          - {id: r, type: choice, cases: [{name: t, when: "1 == 1"}], default: f}
+          - {id: a, type: skill, depends_on: [{step: r, on: [t]}, {step: slow, when: "false"}], config: {skill: sleep, parameters: {seconds: 0, name: a, value: 1}}}
+          - {id: b, type: skill, depends_on: [{step: r, on: [f]}, {step: slow, when: "false"}], config: {skill: echo, parameters: {value: 2}}}
+    """)
+    assert result.output == {"a": 1, "b": None}
+    assert skills.spans["slow"][1] <= skills.spans["a"][0]
+
+
+def test_the_output_may_need_a_function() -> None:
+    result = run_text("""
+        outputs: {found: "{{ regex_match(steps.a.output, 'a+b') }}", plain: 1}
+        steps: [{id: a, type: transform, config: {expression: "'aaab'"}}]
+    """)
+    assert result.output == {"found": True, "plain": 1}
+
+
+def test_items_written_out_with_expressions_keep_lists_apart() -> None:
+    result = run_text("""
+        steps:
+          - {id: a, type: transform, config: {expression: "[1, 2]"}}
+          - {id: each, type: foreach, depends_on: [a], items: ["{{ steps.a.output }}", "x {% $y %}"], steps: [{id: one, type: transform, config: {data: "{{ item }}"}}]}
+    """)
+    assert result.output == {"each": [[1, 2], "x {% $y %}"]}

@@ -118,11 +118,7 @@ class ApprovalClosed(StepError):
 
 def http_error(status: int, message: str, *, retry_after: float | None = None) -> StepError:
     """The error for an HTTP status that the step does not accept. `retry_after` is in seconds."""
-    kind: type[StepError]
-    if status >= 500:
-        kind = ServerError
-    else:
-        kind = _BY_STATUS.get(status, HttpError)
+    kind: type[StepError] = ServerError if status >= 500 else _BY_STATUS.get(status, HttpError)
     error = kind(message, retry_after=retry_after)
     if isinstance(error, HttpError):
         error.status = status

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import re2
 
-MAX_SAFE_INTEGER = 2**53
 MAX_DEPTH = 100
 
 Row = Mapping[str, Any]

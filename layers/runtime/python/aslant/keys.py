@@ -5,7 +5,7 @@ from outside are escaped, so that no id can reach into another key.
 
 | what | pk | sk | index `waiting` (gsi_pk, gsi_sk) |
 |---|---|---|---|
-| approval | `<tenant>#execution#<id>` | `approval#<step>#<iteration>#<attempt>` | `<tenant>#approvals`, `<requested at>#<id>` while pending |
+| approval | `<tenant>#execution#<id>` | `approval#<step>#<iteration>#<attempt>` | `<tenant>#approvals`, `<asked at>#<id>` while pending |
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from aslant.contracts import MAX_PAYLOAD, Json, RetryPlan, StepInvocation, StepR
 from aslant.error_names import is_retried
 from aslant.errors import PayloadTooLarge, StepError, ValidationError, named
 from aslant.settings import Settings
-from aslant.values import size
+from aslant.values import exact, size
 
 ConfigT = TypeVar("ConfigT", bound=Config)
 Handler = Callable[[Any, Any], StepResult]
@@ -123,9 +123,11 @@ def read_run(step_type: str, event: Any, context: Any) -> StepRun:
 
 
 def checked(result: StepResult, run: StepRun) -> StepResult:
-    """The result without secrets. Raises PayloadTooLarge beyond what a state may pass on, ValidationError for no JSON."""
-    clean: StepResult = run.redactor.json(result)
+    """The result without secrets, its integers exact. Raises PayloadTooLarge beyond what a state may pass on,
+    ValidationError for no JSON.
+    """
     try:
+        clean: StepResult = exact(run.redactor.json(result))
         length = size(clean)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValidationError(f"the result is not JSON: {error}") from None

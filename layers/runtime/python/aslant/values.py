@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from aslant.contracts import Json
 
+MAX_SAFE_INTEGER = 2**53
+
 
 def render(value: Json) -> str:
     """A value as part of a text: null is empty, a text is itself, everything else is compact JSON (100.0 is `100`)."""
@@ -35,6 +37,17 @@ def compact(value: Json) -> str:
 def size(value: Json) -> int:
     """Bytes of the value's compact JSON in UTF-8."""
     return len(compact(value).encode("utf-8", "surrogatepass"))
+
+
+def exact(value: Json) -> Json:
+    """The same value with integers beyond 2^53 as texts of their digits: a state machine's numbers would round them."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > MAX_SAFE_INTEGER:
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [exact(item) for item in value]
+    if isinstance(value, dict):
+        return {key: exact(item) for key, item in value.items()}
+    return value
 
 
 def map_texts(value: Json, change: Callable[[str], str]) -> Json:
