@@ -315,8 +315,8 @@ class _Reader:
             return None
         self.count(event)
         if event.anchor is not None:
-            self.anchors[event.anchor] = event.value
-            self.sizes[event.anchor] = 1
+            self.anchors[event.anchor] = self.shown(str(event.value))
+            self.sizes[event.anchor], self.heights[event.anchor] = 1, 0
         if event.tag is not None and event.tag != "!":
             self.fail(rules.TAG, f"the tag {event.tag} is not allowed", event, "write the plain value")
         if event.value == "<<" and event.implicit[0]:
@@ -326,7 +326,7 @@ class _Reader:
 
     def scalar(self, event: Any) -> Any:
         text = self.shown(str(event.value))
-        if not event.implicit[0] or event.style:
+        if not event.implicit[0] or event.style or event.tag == "!":
             return text
         if text in _CONSTANTS:
             return _CONSTANTS[text]

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.bench.graphs import chain, layered
-
 from aslant.step_types import STEP_TYPES
+from tests.bench.graphs import chain, layered
 from translator.asl.estimate import estimate
 from translator.diagnostics import Severity, TranslatorError
 from translator.pipeline import Compilation, Source, compile_sources

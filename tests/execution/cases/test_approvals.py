@@ -11,7 +11,7 @@ from aslant import keys
 from aslant.errors import ApprovalClosed, NotFoundError
 from infra.local.approvals import Decision, Request
 from tests.execution.cases.deployment import deployed
-from tests.execution.cases.spelling import in_every_dialect, start_as
+from tests.execution.cases.spelling import errors_of, in_every_dialect, start_as
 from tests.execution.support import Skills
 
 GATE = """
@@ -110,3 +110,10 @@ def test_an_approver_of_a_local_run_who_comes_too_late() -> None:
     result = start_as("canonical", GATE.format(limit=20, wait=0), time_scale=60, approver=approver)
     assert result.output == {"show": {"who": "timeout", "ok": False}}
     assert [one.outcome for one in result.approvals] == ["open"]
+
+
+@pytest.mark.parametrize("key", ["timeout", "on_timeout", "on_reject"])
+def test_what_shapes_the_machine_cannot_be_computed(key: str) -> None:
+    found = errors_of(f"steps: [{{id: ask, type: approval, config: {{message: ok, {key}: '{{{{ input.t }}}}'}}}}]")
+    assert [one.code for one in found] == ["G015"]
+    assert key in found[0].message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+
 import pytest
 
 from aslant import skills as registry
@@ -11,7 +12,6 @@ from infra.local.approvals import Decision, Request
 from tests.execution.cases.deployment import deployed
 from tests.execution.cases.spelling import in_every_dialect, start_as
 from tests.execution.support import Skills
-
 
 PARENT = """
     id: par

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import re2
 
+from aslant.values import MAX_SAFE_INTEGER
+
 MAX_DEPTH = 100
 
 Row = Mapping[str, Any]

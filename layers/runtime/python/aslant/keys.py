@@ -3,9 +3,9 @@
 A key starts with the tenant, so a session policy on `dynamodb:LeadingKeys` can confine a request to it. Parts that come
 from outside are escaped, so that no id can reach into another key.
 
-| what | pk | sk | index `waiting` (gsi_pk, gsi_sk) |
+| what | pk | sk | index `waiting` while pending (gsi_pk, gsi_sk) |
 |---|---|---|---|
-| approval | `<tenant>#execution#<id>` | `approval#<step>#<iteration>#<attempt>` | `<tenant>#approvals`, `<asked at>#<id>` while pending |
+| approval | `<tenant>#execution#<id>` | `approval#<step>#<iteration>#<attempt>` | `<tenant>#approvals`, `<asked at>#<id>` |
 """
 
 from __future__ import annotations
