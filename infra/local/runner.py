@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from aslant import skills
 from aslant.adapters import clients
+from aslant.contracts import MAX_PAYLOAD
 from aslant.settings import Settings
 from infra.local import provision
 from infra.local.approvals import Approvals, Approver, Decided
@@ -272,6 +273,8 @@ class _Loop:
         failed = self.tracker.culprit(ended.error)
         name = ended.error or {"timed_out": "States.Timeout", "cancelled": "Cancelled"}.get(status, "Failed")
         message = message_of(ended.cause) or (failed.message if failed else "")
+        if name == "States.DataLimitExceeded":
+            message = f"{message} A state passes on {MAX_PAYLOAD:,} bytes of JSON at most.".strip()
         if failed is None:
             return RunError(name, message, position=self.main.workflow.at)
         return RunError(name, message, failed.step, failed.iteration, failed.position)

@@ -196,6 +196,10 @@ class Timeline:
         changed = [visit for visit in self.visits if visit.ended is None]
         if kind == "ExecutionFailed" and before.visit in changed:
             self._waiting[before.visit.event_id] = True
+        elif kind == "ExecutionFailed" and changed and not any(
+            visit.type == "Fail" or visit.event_id in self._waiting for visit in changed
+        ):
+            self._waiting[changed[-1].event_id] = True  # it failed after its work, such as on the size of its output
         self._close(changed, at, "aborted" if self.status in ("failed", "succeeded") else self.status)
         for visit in changed:
             if visit.status == "failed" and visit.error is None:

@@ -40,14 +40,24 @@ def size(value: Json) -> int:
 
 
 def exact(value: Json) -> Json:
-    """The same value with integers beyond 2^53 as texts of their digits: a state machine's numbers would round them."""
+    """The same value with integers beyond 2^53 as texts of their digits: a state machine's numbers would round them.
+
+    From 10^21 on a number is no id any more: what is a double stays one.
+    """
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > MAX_SAFE_INTEGER:
-        return str(value)
+        return value if abs(value) >= 10**21 and _is_double(value) else str(value)
     if isinstance(value, list | tuple):
         return [exact(item) for item in value]
     if isinstance(value, dict):
         return {key: exact(item) for key, item in value.items()}
     return value
+
+
+def _is_double(value: int) -> bool:
+    try:
+        return int(float(value)) == value
+    except OverflowError:
+        return False
 
 
 def map_texts(value: Json, change: Callable[[str], str]) -> Json:
