@@ -1,0 +1,35 @@
+#!/bin/sh
+# Installs the server and the browser that tests/services needs, as far as they are missing. Debian packages, root.
+set -eu
+
+missing=""
+command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ] || missing="nginx-light"
+command -v chromium >/dev/null 2>&1 || missing="${missing:+$missing }chromium"
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" -ne 0 ]; then
+    echo "missing: $missing (Debian packages; as root on Debian, this script installs them)" >&2
+    exit 1
+fi
+
+export DEBIAN_FRONTEND=noninteractive
+# A package's own service must not start: the tests run servers of their own, on ports of their own.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    trap 'rm -f "$policy"' EXIT
+    trap 'exit 130' HUP INT TERM
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+fi
+
+install() {
+    # shellcheck disable=SC2086 # one word per package
+    apt-get install --yes --quiet --quiet --no-install-recommends -o DPkg::Lock::Timeout=120 $missing >/dev/null 2>&1
+}
+
+echo "installing $missing"
+# Lists of packages may be absent or too old; they are fetched only then.
+install || { apt-get update --quiet --quiet >/dev/null 2>&1 && install; } || {
+    echo "could not install $missing; \`apt-get install $missing\` says why" >&2
+    exit 1
+}
