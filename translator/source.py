@@ -171,11 +171,14 @@ class _Reader:
         self.open_anchors: set[str] = set()
         self.sizes: dict[str, int] = {}
         self.heights: dict[str, int] = {}
+        self.text = ""
+        self.lines: list[str] = []
         self.deepest = 0  # the greatest depth in the value being read
         self.hidden: dict[int, int] = {}
 
     def read(self, text: str) -> Any:
         loader = None
+        self.text = text
         last = _place_at_end(text, self.file)
         try:
             loader = _LOADER(self.hide(text))
@@ -222,10 +225,26 @@ class _Reader:
         self.findings.add(rule, message, self.place(event), hint=hint)
 
     def place(self, event: Any) -> Position:
+        """Where a value begins; a text begins inside of its quotes, or in the line below its `|` or `>`."""
         start, end = event.start_mark, event.end_mark
         line, column = start.line, start.column
+        style = getattr(event, "style", None)
+        if style in ("|", ">"):
+            return self.block_place(line + 1, end.line)
+        if style:
+            length = end.column - column - 2 if end.line == line else 1
+            return Position(line + 1, column + 2, length if length > 1 else 1, self.file)
         length = end.column - column if end.line == line else 1
         return Position(line + 1, column + 1, length if length > 1 else 1, self.file)
+
+    def block_place(self, first: int, end: int) -> Position:
+        """The first line of a block text, at its indentation; lines count from 0 here."""
+        if not self.lines:
+            self.lines = self.text.split("\n")
+        for line in self.lines[first:end + 1]:
+            if line.strip():
+                return Position(first + 1, len(line) - len(line.lstrip()) + 1, 1, self.file)
+        return Position(first, 1, 1, self.file)
 
     def count(self, event: Any, more: int = 1) -> None:
         self.nodes += more

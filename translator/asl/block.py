@@ -46,6 +46,7 @@ class Block:
     fail: tuple[str, str] | None = None
     end_state: str = ""
     label: str = ""
+    bare: bool = False  # the output is the one value that the frame hands on, not an object with it
 
 
 @dataclass(slots=True)

@@ -92,17 +92,22 @@ def _run(machine: Machine, block: Block, run: Run, following: str | None, arms: 
     return name
 
 
-def body_block(machine: Machine, body: Body, label: str, extra: Any = None) -> Block:
-    """The block of a body: its output holds what the frame hands on; `extra` adds to it."""
+def body_block(machine: Machine, body: Body, label: str, extra: Any = None, *, bare: bool = False) -> Block:
+    """The block of a body: its output holds what the frame hands on; `extra` adds to it.
+
+    With `bare`, a single value is the output itself.
+    """
     frame = body.frame
+    exports = machine.variables.exports.get(frame, ())
+    bare = bare and len(exports) == 1
 
     def finish(bind: Bind) -> Any:
-        output = {
-            machine.variables.names[slot, frame]: query(bind(slot)) for slot in machine.variables.exports.get(frame, ())
-        }
+        if bare:
+            return query(bind(exports[0]))
+        output = {machine.variables.names[slot, frame]: query(bind(slot)) for slot in exports}
         return output | extra(bind) if extra is not None else output
 
-    return Block(frame, finish, label=label)
+    return Block(frame, finish, label=label, bare=bare)
 
 
 def body_states(machine: Machine, block: Block, body: Body, label: str, failed: Any = None) -> State:
@@ -137,7 +142,7 @@ _NOBODY = Step(id="", type="parallel")
 def _received(machine: Machine, blocks: Many[Block]) -> dict[Slot, str]:
     """The sources of what the outputs of `blocks` hand on, for the state that runs them."""
     return {
-        slot: f"$states.result[{number}].{machine.variables.names[slot, inner.frame]}"
+        slot: f"$states.result[{number}]" + ("" if inner.bare else f".{machine.variables.names[slot, inner.frame]}")
         for number, inner in enumerate(blocks)
         for slot in machine.variables.exports.get(inner.frame, ())
     }
@@ -170,7 +175,7 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
     first = next(iter(runs(plan))).step
     others = len(plan.bodies) - 1
     label = f"{first.id} + {others} more"
-    blocks = [body_block(machine, body, label) for body in plan.bodies]
+    blocks = [body_block(machine, body, label, bare=True) for body in plan.bodies]
     maps = [body_states(machine, inner, body, label) for inner, body in zip(blocks, plan.bodies, strict=True)]
     state = _side_by_side(machine, block, maps, plan.limit)
     received = _received(machine, blocks)

@@ -14,7 +14,7 @@ from translator.diagnostics import Findings
 from translator.findings import asl as rules
 from translator.model.workflow import Retry
 
-SERVICE: dict[str, Any] = {"ErrorEquals": [*LAMBDA_SERVICE], "JitterStrategy": "FULL"}  # up to 3 times, from 1 s on
+SERVICE: dict[str, Any] = {"ErrorEquals": [*LAMBDA_SERVICE]}  # three times: after 1, 2 and 4 seconds
 _PLANNED = frozenset({"linear", "fibonacci", "adaptive"})
 MAX_DELAY = 31_622_400
 

@@ -46,15 +46,17 @@ class Variables:
         if home is None:
             return
         around = set(reader.chain())
-        inner: Frame | None = None
+        path: list[Frame] = []
         for frame in home.chain():
+            path.append(frame)
+            if frame in around:
+                break
+        for number in range(len(path) - 1, -1, -1):  # outermost first: it gets the plain name
+            frame = path[number]
             if (slot, frame) not in self.names:
                 self.names[slot, frame] = self.new_name.new(_base(slot))
-                if inner is not None:
-                    self.exports.setdefault(inner, []).append(slot)
-            if frame in around:
-                return
-            inner = frame
+                if number:
+                    self.exports.setdefault(path[number - 1], []).append(slot)
 
     def home(self, slot: Slot) -> Frame | None:
         """The frame in which a value comes to be; None for values that are no variables."""

@@ -166,14 +166,14 @@ def strip_delimiters(text: str) -> str:
 def expression(text: str, at: Position) -> tuple[str, Position]:
     """An expression as it was written with or without delimiters, and where it starts."""
     stripped = text.strip()
-    quoted = 1 if at.length == len(text) + 2 else 0
     for opener in ("${{", OPEN):
         if stripped.startswith(opener) and hole_end(stripped, len(opener)) == len(stripped) - len(CLOSE):
             inner = stripped[len(opener):-len(CLOSE)]
             lead = len(text) - len(text.lstrip()) + len(opener) + len(inner) - len(inner.lstrip())
             bare = inner.strip()
-            return bare, at.shifted(lead + quoted, max(len(bare), 1)) if "\n" not in text[:lead] else at
-    return text, at.shifted(1, max(len(text), 1)) if quoted else at
+            length = 1 if at.length == 1 else max(len(bare), 1)
+            return bare, at.shifted(lead, length) if "\n" not in text[:lead] else at
+    return text, at
 
 
 def splice_holes(text: str, *openers: tuple[str, str]) -> str:

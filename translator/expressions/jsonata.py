@@ -40,6 +40,7 @@ from translator.expressions.tree import (
 from translator.expressions.types import TypeOf, kind, nothing_known
 
 MAX_CODE = 32_000
+_SHORT = 24  # characters of a reference that is cheaper to repeat than to name
 
 # How tightly JSONata binds: a condition is loosest, a value or call tightest.
 _LOOSE, _OR, _AND, _COMPARE, _ADD, _MULTIPLY, _ATOM = range(7)
@@ -191,6 +192,8 @@ class _Writer:
 
     def attribute(self, of: Node, name: str) -> _Code:
         holder = self.code(of)
+        if holder.text == "null":  # what a step that cannot fail has for an error
+            return holder
         plain = _STEP.match(name) and name not in _WORDS
         if isinstance(of, Slot) and of.kind == "input" and not of.name and name in self.declared:
             return _Code(f"{holder.text}.{name}" if plain else f"$lookup({holder.text},{text_literal(name)})", _ATOM)
@@ -198,7 +201,12 @@ class _Writer:
             return _Code(f"$_get({holder.text},{text_literal(name)})", _ATOM)
         if self.many_reads or holder.level != _ATOM:
             return _Code(f"$_a({holder.text},{text_literal(name)})", _ATOM)
-        return self.or_null(f"$lookup({holder.text},{text_literal(name)})" if self.kind(of) == "object" else
+        known = self.kind(of) == "object"
+        if plain and len(holder.text) < _SHORT and holder.text.startswith("$"):  # a literal is no start of a path
+            path = f"{holder.text}.{name}"
+            test = "" if known else f'$type({holder.text})="object" and '
+            return _Code(f"({test}$exists({path})?{path}:null)", _ATOM)
+        return self.or_null(f"$lookup({holder.text},{text_literal(name)})" if known else
             f'$type({holder.text})="object"?$lookup({holder.text},{text_literal(name)})')
 
     def or_null(self, code: str) -> _Code:

@@ -94,9 +94,9 @@ class Lexer:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self._line_starts[middle] <= offset else (low, middle)
-        if low == 0:
-            return self.at._replace(column=self.at.column + offset, length=max(length, 1))
-        column = offset - self._line_starts[low] + 1
+        if self.at.length > 1:  # all in one line of the source: line breaks are escapes there
+            low = 0
+        column = self.at.column + offset - self._line_starts[low]
         return self.at._replace(line=self.at.line + low, column=column, length=max(length, 1))
 
     def next(self) -> Token:

@@ -251,3 +251,16 @@ def test_items_written_out_with_expressions_keep_lists_apart() -> None:
           - {id: each, type: foreach, depends_on: [a], items: ["{{ steps.a.output }}", "x {% $y %}"], steps: [{id: one, type: transform, config: {data: "{{ item }}"}}]}
     """)
     assert result.output == {"each": [[1, 2], "x {% $y %}"]}
+
+
+@pytest.mark.parametrize("value", [[], [1], [[1]], [[], []], None, {}, "", 0, False, [None], {"a": [1]}])
+def test_every_json_value_passes_out_of_branches_as_it_is(skills: Skills, value: Any) -> None:
+    result = run_text("""
+        inputs: {v: {}}
+        steps:
+          - {id: a, type: skill, config: {skill: echo, parameters: {value: "{{ input.v }}"}}}
+          - {id: b, type: skill, config: {skill: echo, parameters: {value: "{{ [input.v] }}"}}}
+          - {id: c, type: skill, depends_on: [b], config: {skill: echo, parameters: {value: "{{ steps.b.output[0] }}"}}}
+          - {id: d, type: skill, depends_on: [a, c], config: {skill: echo, parameters: {value: {a: "{{ steps.a.output }}", b: "{{ steps.b.output }}", c: "{{ steps.c.output }}"}}}}
+    """, input={"v": value})
+    assert result.output == {"d": {"a": value, "b": [value], "c": value}}
