@@ -16,7 +16,7 @@ from aslant import error_names
 from translator.diagnostics import Findings, Position
 from translator.expressions.parser import parse
 from translator.expressions.template import parse_template, parse_value
-from translator.expressions.tree import Literal, Node
+from translator.expressions.tree import Literal, Node, Unary
 from translator.model.workflow import (
     Case,
     Edge,
@@ -204,7 +204,8 @@ class _Builder:
         at = data.at(key)
         if isinstance(found, bool):
             return Literal(found, at=at)
-        return parse(found, at, self.findings, self.ids) or Literal(False, at=at)
+        # One that cannot be read may be true or false: nothing further may follow from it.
+        return parse(found, at, self.findings, self.ids) or Unary("not", Literal(False, at=at), at=at)
 
     def value(self, data: Map, key: str) -> Value:
         found = data.get(key)
