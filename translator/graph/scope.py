@@ -80,6 +80,7 @@ class Graph:
 
     body: Scope
     finally_: Scope | None
+    ids: frozenset[str]  # of the steps that the workflow itself has
     where: dict[str, tuple[Scope, int]] = field(default_factory=dict)
 
     def scopes(self) -> Iterator[Scope]:
@@ -93,7 +94,7 @@ class Graph:
 
 def build_graph(workflow: Workflow, findings: Findings) -> Graph | None:
     """The workflow's scopes; None when the edges make no sense, with findings for each reason."""
-    graph = Graph(Scope("", []), None)
+    graph = Graph(Scope("", []), None, frozenset(step.id for step in workflow.all_steps()))
     known: dict[str, Position] = {}
     count = len(findings.items)
     graph.body = _scope("", workflow.steps, None, graph, known, findings)
@@ -132,7 +133,7 @@ def _scope(
     known: dict[str, Position],
     findings: Findings,
 ) -> Scope:
-    scope = Scope(key, _with_guards(steps), owner)
+    scope = Scope(key, _with_guards(steps, graph.ids), owner)
     for index, step in enumerate(scope.steps):
         if step.id in known:
             findings.add(
@@ -154,7 +155,7 @@ def _scope(
     return scope
 
 
-def _with_guards(steps: tuple[Step, ...]) -> list[Step]:
+def _with_guards(steps: tuple[Step, ...], taken: frozenset[str]) -> list[Step]:
     """The steps, with one choice step after each step that has edges with conditions of their own.
 
     An edge whose condition is plainly false stays as it is: it orders, and is never live.
@@ -166,9 +167,13 @@ def _with_guards(steps: tuple[Step, ...]) -> list[Step]:
                 guarded.setdefault(edge.step, []).append((step.id, edge))
     if not guarded:
         return list(steps)
+    names = {source: f"{source} edges" for source in guarded}
+    for source in names:
+        while names[source] in taken:
+            names[source] += "'"
     choices = {
         source: Step(
-            id=f"{source} edges",
+            id=names[source],
             type="choice",
             at=edges[0][1].at,
             mode="all",
@@ -180,7 +185,7 @@ def _with_guards(steps: tuple[Step, ...]) -> list[Step]:
     result: list[Step] = []
     for step in steps:
         edges = tuple(
-            edge if edge.when in (None, NEVER) else Edge(f"{edge.step} edges", (step.id,), None, edge.at)
+            edge if edge.when in (None, NEVER) else Edge(names[edge.step], (step.id,), None, edge.at)
             for edge in step.depends_on
         )
         result.append(step if edges == step.depends_on else replace(step, depends_on=edges))

@@ -115,7 +115,7 @@ class _Resolver:
         return Names(
             inputs=self.workflow.inputs,
             variables=frozenset(self.workflow.variables),
-            steps=self.graph.where.keys(),
+            steps=self.graph.ids,
             state=_State(self, place),
             loops=loops,
             bare={},

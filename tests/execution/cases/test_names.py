@@ -178,3 +178,24 @@ def test_a_childs_gate_waits_for_an_answer_of_its_own(skills: Skills, dialect: s
     """, approver=approver)
     assert asked == [("dup", "review"), ("child-flow", "review")]
     assert (result.status, skills.count("echo")) == ("failed", 0)
+
+
+@pytest.mark.parametrize("other", ["s edges", "s guards", "x s"])
+def test_no_id_meets_a_state_that_the_compiler_adds(skills: Skills, other: str) -> None:
+    result = start_as("canonical", f"""
+        steps:
+          - {{id: s, type: transform, config: {{expression: "1"}}}}
+          - {{id: "{other}", type: transform, depends_on: [s], config: {{expression: "2"}}}}
+          - {{id: t, type: transform, depends_on: [{{step: s, when: "steps.s.output == 1"}}, "{other}"], config: {{expression: "steps['{other}'].output"}}}}
+    """)
+    assert result.output == {"t": 2}
+
+
+def test_only_steps_of_the_definition_are_offered() -> None:
+    (found,) = errors_of("""
+        steps:
+          - {id: s, type: wait, seconds: 0}
+          - {id: t, type: wait, seconds: 0, depends_on: [{step: s, when: "steps.nope.output == 1"}]}
+    """)
+    assert found.code == "E011"
+    assert found.hint == "known: s, t"
