@@ -231,7 +231,7 @@ class _Reader:
         style = getattr(event, "style", None)
         if style in ("|", ">"):
             return self.block_place(line + 1, end.line)
-        if style:
+        if style and event.anchor is None and event.tag is None:
             length = end.column - column - 2 if end.line == line else 1
             return Position(line + 1, column + 2, length if length > 1 else 1, self.file)
         length = end.column - column if end.line == line else 1

@@ -98,7 +98,7 @@ def body_block(machine: Machine, body: Body, label: str, extra: Any = None, *, b
     With `bare`, a single value is the output itself.
     """
     frame = body.frame
-    exports = machine.variables.exports.get(frame, ())
+    exports = machine.variables.exports.get(frame, [])
     bare = bare and len(exports) == 1
 
     def finish(bind: Bind) -> Any:

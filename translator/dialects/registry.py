@@ -4,28 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 
 from pydantic import BaseModel
 
 from translator.diagnostics import Findings
-from translator.dialects.agents import lower as agents_lower
-from translator.dialects.agents import render as agents_render
-from translator.dialects.agents import schema as agents_schema
-from translator.dialects.canonical import lower as canonical_lower
-from translator.dialects.canonical import render as canonical_render
-from translator.dialects.canonical import schema as canonical_schema
-from translator.dialects.graph import lower as graph_lower
-from translator.dialects.graph import render as graph_render
-from translator.dialects.graph import schema as graph_schema
-from translator.dialects.stages import lower as stages_lower
-from translator.dialects.stages import render as stages_render
-from translator.dialects.stages import schema as stages_schema
-from translator.dialects.steps import lower as steps_lower
-from translator.dialects.steps import render as steps_render
-from translator.dialects.steps import schema as steps_schema
-from translator.dialects.tasks import lower as tasks_lower
-from translator.dialects.tasks import render as tasks_render
-from translator.dialects.tasks import schema as tasks_schema
 from translator.dialects.validate import check, did_you_mean
 from translator.findings import dialects as rules
 from translator.source import Map
@@ -35,18 +18,34 @@ Lower = Callable[[Map, Findings], Map]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One spelling.
+    """One spelling; its folder is imported when a definition of it is read or written, since schemas are slow to build.
 
-    `matches` looks at the shape alone, so that a definition with mistakes is still told. `lower` takes data that
-    `schema` accepts and gives canonical data; `render` is its reverse. `distinctive` says what `matches` looks for.
+    `matches` looks at the shape alone, so that a definition with mistakes is still told. `distinctive` says what it
+    looks for.
     """
 
     name: str
     matches: Callable[[Map], bool]
-    schema: type[BaseModel]
-    lower: Lower
-    render: Lower
     distinctive: str
+
+    @property
+    def schema(self) -> type[BaseModel]:
+        """The shape of the surface."""
+        module = import_module(f"translator.dialects.{self.name}.schema")
+        found: type[BaseModel] = module.Definition
+        return found
+
+    @property
+    def lower(self) -> Lower:
+        """Takes data that `schema` accepts and gives canonical data."""
+        found: Lower = import_module(f"translator.dialects.{self.name}.lower").lower
+        return found
+
+    @property
+    def render(self) -> Lower:
+        """The reverse of `lower`."""
+        found: Lower = import_module(f"translator.dialects.{self.name}.render").render
+        return found
 
 
 def _nodes(document: Map) -> Map | None:
@@ -86,17 +85,12 @@ def _is_graph(document: Map) -> bool:
 
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect for dialect in (
-        Dialect("steps", _is_steps, steps_schema.Workflow, steps_lower.lower, steps_render.render,
-            "a list `steps` at the top"),
-        Dialect("stages", _is_stages, stages_schema.Document, stages_lower.lower, stages_render.render,
-            "`workflow:` with a list `stages`"),
-        Dialect("graph", _is_graph, graph_schema.Definition, graph_lower.lower, graph_render.render,
-            "`nodes` with `connections`"),
-        Dialect("tasks", _is_tasks, tasks_schema.Definition, tasks_lower.lower, tasks_render.render, "a list `tasks`"),
-        Dialect("agents", _is_agents, agents_schema.Definition, agents_lower.lower, agents_render.render,
-            "`nodes` with `edges`"),
-        Dialect("canonical", lambda document: False, canonical_schema.Workflow, canonical_lower.lower,
-            canonical_render.render, "`dialect: canonical`"),
+        Dialect("steps", _is_steps, "a list `steps` at the top"),
+        Dialect("stages", _is_stages, "`workflow:` with a list `stages`"),
+        Dialect("graph", _is_graph, "`nodes` with `connections`"),
+        Dialect("tasks", _is_tasks, "a list `tasks`"),
+        Dialect("agents", _is_agents, "`nodes` with `edges`"),
+        Dialect("canonical", lambda document: False, "`dialect: canonical`"),
     )
 }
 
@@ -161,8 +155,9 @@ def read(document: Map, findings: Findings) -> tuple[Dialect, Map] | None:
     if not check(dialect.schema, body, findings):
         return None
     lowered = dialect.lower(body, findings)
-    if dialect.schema is not canonical_schema.Workflow:
-        if not check(canonical_schema.Workflow, lowered, findings):
+    if dialect.name != "canonical":
+        canonical = DIALECTS["canonical"]
+        if not check(canonical.schema, lowered, findings):
             return None
-        lowered = canonical_lower.lower(lowered, findings)
+        lowered = canonical.lower(lowered, findings)
     return dialect, lowered

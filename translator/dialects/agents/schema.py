@@ -122,7 +122,7 @@ class Settings(canonical.Settings):
     execution: Execution | Literal["auto", "standard", "express"] = "auto"  # type: ignore[assignment]
 
 
-class Definition(canonical.Workflow):
+class Definition(canonical.Definition):
     """A whole definition."""
 
     dialect: str = "agents"  # type: ignore[assignment]

@@ -179,7 +179,7 @@ class Trigger(Strict):
     config: dict[str, Any] = {}
 
 
-class Workflow(Strict):
+class Definition(Strict):
     """A whole definition."""
 
     dialect: Literal["canonical"] = "canonical"

@@ -88,7 +88,7 @@ class Data(Strict):
     settings: Settings = Settings()
 
 
-class Definition(canonical.Workflow):
+class Definition(canonical.Definition):
     """A whole definition."""
 
     dialect: str = "graph"  # type: ignore[assignment]

@@ -29,7 +29,7 @@ Written = list[tuple[Any, Position]] | None
 
 
 def lower(document: Map, findings: Findings) -> Map:
-    """Canonical data from a definition that has the shape of `schema.Document`."""
+    """Canonical data from a definition that has the shape of `schema.Definition`."""
     return _Reader(findings).workflow(document["workflow"])
 
 

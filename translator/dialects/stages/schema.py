@@ -134,7 +134,7 @@ class Rollback(Strict):
     steps: list[Step] = []
 
 
-class Workflow(canonical.Workflow):
+class Workflow(canonical.Definition):
     """What stands under `workflow:`."""
 
     version: str | int | float = ""  # type: ignore[assignment]
@@ -148,7 +148,7 @@ class Workflow(canonical.Workflow):
     finally_: Annotated[list[Step], Field(alias="finally")] = []  # type: ignore[assignment]
 
 
-class Document(Strict):
+class Definition(Strict):
     """A whole definition."""
 
     workflow: Workflow

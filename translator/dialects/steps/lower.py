@@ -27,7 +27,7 @@ _STEP_TEXTS = ("items", "input", "seconds", "until", "cache")
 
 
 def lower(document: Map, findings: Findings) -> Map:
-    """Canonical data from a definition that has the shape of `schema.Workflow`."""
+    """Canonical data from a definition that has the shape of `schema.Definition`."""
     return _Reader(findings).workflow(document)
 
 

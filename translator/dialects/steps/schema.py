@@ -104,7 +104,7 @@ class ErrorHandling(Strict):
     retry_delay: Annotated[Milliseconds | None, Field(description="milliseconds before each retry")] = None
 
 
-class Workflow(canonical.Workflow):
+class Definition(canonical.Definition):
     """A whole definition."""
 
     version: str | int | float = ""  # type: ignore[assignment]

@@ -78,7 +78,7 @@ class WorkflowConfig(Strict):
     notification_config: NotificationConfig | None = None
 
 
-class Definition(canonical.Workflow):
+class Definition(canonical.Definition):
     """A whole definition."""
 
     dialect: str = "tasks"  # type: ignore[assignment]

@@ -82,8 +82,8 @@ def test_holes_inside_of_expressions(text: str, expected: str) -> None:
 
 def test_an_expression_keeps_its_place() -> None:
     assert expression("${{  a.b }}", Position(3, 10, 11)) == ("a.b", Position(3, 15, 3))
-    assert expression("{{ a }}", Position(3, 10, 9)) == ("a", Position(3, 14, 1))  # two more characters: quotes
-    assert expression("a.b", Position(3, 10, 5)) == ("a.b", Position(3, 11, 3))
+    assert expression("{{ a }}", Position(3, 10, 7)) == ("a", Position(3, 13, 1))
+    assert expression("a.b", Position(3, 10, 3)) == ("a.b", Position(3, 10, 3))
     assert expression("a", Position(3, 10, 1)) == ("a", Position(3, 10, 1))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from translator.diagnostics import Findings, Position
 from translator.dialects import common
-from translator.dialects.canonical.schema import Workflow
+from translator.dialects.canonical.schema import Definition as Workflow
 from translator.dialects.validate import MOST, check
 from translator.source import load
 

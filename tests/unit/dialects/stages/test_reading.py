@@ -305,8 +305,6 @@ def test_findings_about_the_workflow(more: str, codes: str) -> None:
 ])
 def test_findings_about_a_step(step: str, codes: str) -> None:
     text = staged(stage("one", step))
-    if "'^" in text:  # a text is reported where it starts, with its quote
-        text = text.replace("'^", "^'")
     assert problems(text.replace("^", "")) == _expected(text, codes)
 
 
