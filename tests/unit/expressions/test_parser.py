@@ -86,9 +86,9 @@ def test_composed_and_decomposed_spellings_are_one_name() -> None:
 
 def test_every_node_knows_where_it_was_written() -> None:
     findings = Findings()
-    node = parse("aa +\n  bb.cc", Position(10, 5, file="w.yaml"), findings)
+    node = parse("aa +\n  bb.cc", Position(10, 5, file="w.yaml"), findings)  # the lines of a block text are indented alike
     places = {(type(n).__name__, n.at.line, n.at.column) for n in walk(node)}  # type: ignore[arg-type]
-    assert places == {("Binary", 10, 5), ("Name", 10, 5), ("Attribute", 11, 3), ("Name", 11, 3)}
+    assert places == {("Binary", 10, 5), ("Name", 10, 5), ("Attribute", 11, 7), ("Name", 11, 7)}
     assert all(n.at.file == "w.yaml" for n in walk(node))  # type: ignore[arg-type]
 
 

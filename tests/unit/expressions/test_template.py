@@ -29,7 +29,7 @@ def test_holes_and_text(text: str, expected: object) -> None:
 @pytest.mark.parametrize(("text", "code", "line", "column"), [
     ("{{ x", "E004", 3, 4), ("ab ${{ x", "E004", 3, 7), ("{{", "E004", 3, 4), ("{{ }}", "E001", 3, 4),
     ("{{ a b }}", "E001", 3, 9),
-    ("ok {{ x }} {{ 'y }}", "E003", 3, 18), ("one\ntwo {{ a = b }}", "E002", 4, 10), ("{{ a }} {{ b", "E004", 3, 12),
+    ("ok {{ x }} {{ 'y }}", "E003", 3, 18), ("one\ntwo {{ a = b }}", "E002", 4, 13), ("{{ a }} {{ b", "E004", 3, 12),
 ])
 def test_a_broken_hole_is_a_finding_at_its_place(text: str, code: str, line: int, column: int) -> None:
     findings = Findings()

@@ -99,11 +99,19 @@ def test_positions() -> None:
     assert data.at("name")[:3] == (1, 7, 1)
     step = data["steps"][0]
     assert step.pos[:2] == (4, 5)
-    assert step["config"].at_key("é")[:3] == (5, 14, 3)
+    assert step["config"].at_key("é")[:3] == (5, 15, 1)
     assert step["config"]["é"].at(1)[:3] == (5, 23, 3)
     assert position_of(data, ("steps", 0, "config", "é", 2))[:2] == (5, 28)
     assert position_of(data, ("steps", 0, "config", "nothing", 2))[:2] == (5, 13)
     assert position_of(data, ("steps", 7))[:2] == (4, 3)
+
+
+@pytest.mark.parametrize(("written", "line", "column"), [
+    ("text", 1, 6), ('"text"', 1, 7), ("'text'", 1, 7), ("|\n  text\n", 2, 3), (">-\n\n    text\n", 2, 5), ("|\n", 1, 1),
+    ("&x 'text'", 1, 6),
+])
+def test_a_text_begins_where_its_characters_do(written: str, line: int, column: int) -> None:
+    assert read(f"key: {written}").at("key")[:2] == (line, column)
 
 
 def test_old_line_breaks_do_not_move_positions() -> None:
