@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from translator.expressions.tree import Node as Expression
 from translator.expressions.unparse import unparse
+from translator.graph.scope import NEVER
 from translator.model.workflow import Edge, Step, Workflow
 
 # The colours of a kind of step: what it is about, its fill and its stroke.
@@ -123,7 +124,7 @@ def _links(steps: Sequence[Step]) -> list[Link]:
     for step in steps:
         for edge in step.depends_on:
             source = owner.get(edge.step)
-            if source is not None and source != step.id:
+            if source is not None and source != step.id and edge.when != NEVER:  # those only order
                 labels = found.setdefault((source, step.id), [])
                 if (label := _label(edge)) and label not in labels:
                     labels.append(label)

@@ -111,8 +111,9 @@ def build_graph(workflow: Workflow, findings: Findings) -> Graph | None:
     for scope in graph.scopes():
         if not _sort(scope, findings):
             return None
-        _find_ancestors(scope)
         _find_live(scope, findings)
+        _drop_pointless(scope)
+        _find_ancestors(scope)
     return graph
 
 
@@ -322,6 +323,29 @@ def _find_ancestors(scope: Scope) -> None:
         for source, _ in scope.preds[index]:
             mask |= scope.before[source] | 1 << source
         scope.before[index] = mask
+
+
+def _drop_pointless(scope: Scope) -> None:
+    """Takes out edges that only order two steps of which at most one runs.
+
+    What comes after the second step still waits for the first.
+    """
+    for index in scope.order:
+        kept: list[tuple[int, Edge]] = []
+        for source, edge in scope.preds[index]:
+            if edge.when != NEVER or not scope.disjoint(scope.live[source], scope.live[index]):
+                kept.append((source, edge))
+                continue
+            for after in scope.succs[index]:
+                if all(before != source for before, _ in scope.preds[after]):
+                    scope.preds[after].append((source, edge))
+                    scope.succs[source].append(after)
+        if len(kept) < len(scope.preds[index]):
+            left = {source for source, _ in kept}
+            for source, _ in scope.preds[index]:
+                if source not in left:
+                    scope.succs[source].remove(index)
+            scope.preds[index] = kept
 
 
 def _find_live(scope: Scope, findings: Findings) -> None:
