@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 GAP_X = 28.0
-GAP_Y = 46.0
+GAP_Y = 52.0
 SWEEPS = 6
 MAX_BENDS = 20_000  # beyond, arrows run straight
 
