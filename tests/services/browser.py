@@ -115,10 +115,14 @@ def _unfiltered(kind: int, line: bytes, above: bytes, channels: int) -> bytes:
             guess = (left + up) // 2
         else:
             diagonal = corner[at - channels]
-            to_left, to_up, to_diagonal = abs(up - diagonal), abs(left - diagonal), abs(left + up - 2 * diagonal)
-            if to_left <= to_up and to_left <= to_diagonal:
-                guess = left
-            else:
-                guess = up if to_up <= to_diagonal else diagonal
+            guess = _nearest(left, up, diagonal)
         row[at] = (row[at] + guess) & 255
     return bytes(row[channels:])
+
+
+def _nearest(left: int, up: int, diagonal: int) -> int:
+    """Paeth's predictor: the one nearest to left + up - diagonal; on a tie, in this order."""
+    to_left, to_up, to_diagonal = abs(up - diagonal), abs(left - diagonal), abs(left + up - 2 * diagonal)
+    if to_left <= to_up and to_left <= to_diagonal:
+        return left
+    return up if to_up <= to_diagonal else diagonal

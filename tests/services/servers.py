@@ -107,26 +107,35 @@ class Nginx:
 @contextmanager
 def nginx(root: Path, ports: int, servers: Callable[..., str]) -> Iterator[Nginx]:
     """nginx with `servers(root, *ports)` as its server blocks, on ports that are free."""
-    program = shutil.which("nginx") or "/usr/sbin/nginx"
     (root / "www").mkdir(parents=True, exist_ok=True)
-    user = "user root;" if os.geteuid() == 0 else ""  # its worker reads the files of this test run
-    for last in (False, False, True):
+    for _ in range(3):  # somebody else may take a port in between
         chosen = free_ports(ports)
-        config = root / "nginx.conf"
-        config.write_text(_MAIN.format(root=root, user=user, servers=servers(root, *chosen)))
-        process = subprocess.Popen(
-            [program, "-p", str(root), "-e", str(root / "error.log"), "-c", str(config)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )
+        process = _start(root, chosen, servers)
         try:
-            until(lambda: process.poll() is not None or all(map(listens, chosen)), "the start of nginx")
             if process.poll() is None:
                 yield Nginx(root, tuple(chosen))
                 return
-            # Somebody else may have taken a port in between.
-            assert not last, (root / "error.log").read_text()
         finally:
             ended(process)
+    raise AssertionError((root / "error.log").read_text())
+
+
+def _start(root: Path, ports: list[int], servers: Callable[..., str]) -> subprocess.Popen[bytes]:
+    """nginx, which listens on all ports or has ended."""
+    program = shutil.which("nginx") or "/usr/sbin/nginx"
+    user = "user root;" if os.geteuid() == 0 else ""  # its worker reads the files of this test run
+    config = root / "nginx.conf"
+    config.write_text(_MAIN.format(root=root, user=user, servers=servers(root, *ports)))
+    process = subprocess.Popen(
+        [program, "-p", str(root), "-e", str(root / "error.log"), "-c", str(config)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+    try:
+        until(lambda: process.poll() is not None or all(map(listens, ports)), "the start of nginx")
+    except BaseException:
+        ended(process)
+        raise
+    return process
 
 
 def ended(process: subprocess.Popen[Any]) -> None:

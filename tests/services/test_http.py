@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import re
 import socket
 import subprocess
@@ -91,7 +92,7 @@ def web(authority: Authority) -> Iterator[Nginx]:
     for folder in ("packed", "static", "chunked", "unframed", "slow"):
         (root / "www" / folder).mkdir(parents=True)
     for folder in ("packed", "chunked", "unframed"):
-        (root / "www" / folder / "list.json").write_text('{"rows": [%s]}' % ", ".join(["1"] * 2000))
+        (root / "www" / folder / "list.json").write_text(json.dumps({"rows": [1] * 2000}))
     (root / "www" / "static" / "bomb").write_bytes(gzip.compress(bytes(BIG)))
     (root / "www" / "static" / "two-members").write_bytes(gzip.compress(b'{"a": ') + gzip.compress(b"1}"))
     (root / "www" / "static" / "cut").write_bytes(gzip.compress(b'{"a": 1}' * 99)[:-9])
