@@ -18,6 +18,7 @@ from translator.expressions.serialize import dump
 from translator.expressions.tree import Literal, Node, Slot
 from translator.findings import asl as rules
 from translator.model.workflow import Retry, Step
+from translator.passes.fold import as_node
 from translator.passes.policies import reactions
 
 INVOKE = "arn:aws:states:::lambda:invoke"
@@ -213,10 +214,14 @@ def child_step(machine: Machine, block: Block, run: Run, following: str | None) 
     machine.workflows[placeholder] = step.workflow
     given: Any = step.input if step.input is not None else {}
     child = machine.children.get(step.workflow)
-    if child is not None and child.inputs and isinstance(given, dict):
-        defaults = {k: spec["default"] for k, spec in child.inputs.items() if spec.get("default") is not None}
-        given = {key: as_literals(value) for key, value in defaults.items() if key not in given} | given
+    defaults: dict[str, Any] = {}
+    if child is not None and child.inputs:
+        defaults = {k: as_literals(spec["default"]) for k, spec in child.inputs.items() if spec.get("default") is not None}
+    if isinstance(given, dict):
+        given = {key: value for key, value in defaults.items() if key not in given} | given
     value = {} if given == {} else writer.value(given)
+    if defaults and not isinstance(given, dict):
+        value = query(f"$merge([{writer.source(as_node(defaults))},{writer.source(as_node(given))}])")
     iteration = "[" + ",".join(writer.bind(Slot("index", loop)) for loop in run.frame.loops) + "]"
     name = (
         f'"{_ascii(step.id)}-"&$hash($string([$states.context.Execution.Id,{text_literal(step.id)},{iteration},'

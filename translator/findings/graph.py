@@ -55,3 +55,5 @@ MISSING_INPUT = Rule("G024", Severity.ERROR, "required input of the sub-workflow
 DECLARATION = Rule("G025", Severity.ERROR, "declaration of an input that contradicts itself",
     "The default of an input has the input's own type and keeps its bounds, and a pattern is a regular expression as RE2"
     " reads it.")
+WRONG_INPUT = Rule("G026", Severity.ERROR, "input that the sub-workflow refuses",
+    "The child workflow declares the input with another type, or with bounds that the value does not keep.")

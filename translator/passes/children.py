@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from aslant.inputs import prepare
 from translator.diagnostics import Findings
 from translator.findings import graph as rules
 from translator.graph.scope import closest
+from translator.model.values import constant
 from translator.model.workflow import Step, Workflow
+from translator.source import position_of
 
 
 def check_children(workflow: Workflow, workflows: Mapping[str, Workflow], findings: Findings) -> None:
@@ -62,5 +65,13 @@ def _check_input(step: Step, child: Workflow, findings: Findings) -> None:
                 hint=f"did you mean {near!r}?" if near else "",
             )
     for key, spec in child.inputs.items():
-        if spec.get("required") and spec.get("default") is None and key not in given:
+        if key in given:
+            known, value = constant(given[key])
+            _, problems = prepare({key: spec}, {key: value}) if known else ({}, [])
+            for problem in problems:
+                findings.add(
+                    rules.WRONG_INPUT, f"the workflow {child.id!r} refuses its input: {problem.message}",
+                    position_of(step.source, ("input", key)),
+                )
+        elif spec.get("required") and spec.get("default") is None:
             findings.add(rules.MISSING_INPUT, f"the workflow {child.id!r} needs the input {key!r}", step.at)

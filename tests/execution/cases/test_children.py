@@ -10,7 +10,7 @@ import pytest
 from aslant import skills as registry
 from infra.local.approvals import Decision, Request
 from tests.execution.cases.deployment import deployed
-from tests.execution.cases.spelling import in_every_dialect, start_as
+from tests.execution.cases.spelling import errors_of, in_every_dialect, start_as
 from tests.execution.support import Skills
 
 PARENT = """
@@ -136,3 +136,28 @@ def test_gates_of_children_side_by_side_are_asked_and_answered_each_for_itself(s
     assert result.status == "completed"
     assert sorted(asked) == ["go on with a?", "go on with a?", "go on with b?"]
     assert [one["ask"]["comment"] for one in result.output["each"]] == ["go on with a?", "go on with b?", "go on with a?"]
+
+
+TAKER = """
+    id: kid
+    inputs: {x: {type: integer, required: true, maximum: 9}, y: {type: string, default: "{% $x %}"}, z: {type: boolean, default: true}}
+    steps: [{id: w, type: transform, config: {data: ["{{ input.x }}", "{{ input.y }}", "{{ input.z }}"]}}]
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ("{x: 1}", [1, "{% $x %}", True]), ("{x: 1, z: false, y: ''}", [1, "", False]), ("'{{ input.o }}'", [5, "{% $x %}", False]),
+])
+def test_only_inputs_that_are_not_given_take_the_childs_defaults(given: str, expected: list[object]) -> None:
+    result = start_as("canonical", f"""
+        id: par
+        inputs: {{o: {{type: object, default: {{x: 5, z: false}}}}}}
+        steps: [{{id: call, type: workflow, workflow: kid, input: {given}}}]
+    """, TAKER)
+    assert result.output == {"call": {"w": expected}}, result.error
+
+
+@pytest.mark.parametrize("given", ["{x: abc}", "{x: true}", "{x: 10}", "{x: null}", "{x: 1, y: 2}"])
+def test_a_value_that_the_child_refuses_is_found_before_anything_runs(given: str) -> None:
+    found = errors_of(f"id: par\nsteps: [{{id: call, type: workflow, workflow: kid, input: {given}}}]", TAKER)
+    assert [one.code for one in found] == ["G026"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aslant import skills as registry
+from aslant.inputs import prepare
 from tests.execution.cases.spelling import compiled, start
 from tests.execution.support import Skills
 
@@ -63,3 +64,15 @@ def test_many_small_results_add_up(blob: Skills) -> None:
     assert result.error is not None
     assert (result.error.error, result.error.step) == ("States.DataLimitExceeded", "many")
     assert "262144" in result.error.message.replace(",", "")
+
+
+@pytest.mark.parametrize("text", ["x" * 300_000, "界" * 90_000])
+def test_an_input_that_is_too_large_starts_nothing(text: str) -> None:
+    (compilation,) = compiled("inputs: {t: {type: string}}\nsteps: [{id: a, type: wait, seconds: 0}]")
+    _, problems = prepare(compilation.workflow.inputs, {"t": text})
+    assert [problem.pointer for problem in problems] == [""]
+    assert f"{len(text.encode()) // 1000},0" in problems[0].message
+    _, problems = prepare(None, {"t": text})
+    assert len(problems) == 1
+    _, problems = prepare(None, {"t": text[:80_000]})
+    assert problems == []

@@ -10,6 +10,7 @@ from typing import Any, NotRequired, TypedDict
 Json = Any  # null, bool, int, float, str, list, dict: what JSON can say
 
 MAX_PAYLOAD = 262_144
+MAX_INPUT = MAX_PAYLOAD - 4096  # what a caller may give: `MachineInput` says who runs what besides
 
 
 class SecretPart(TypedDict):

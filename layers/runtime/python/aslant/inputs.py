@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import re2
 
-from aslant.values import MAX_SAFE_INTEGER
+from aslant.contracts import MAX_INPUT
+from aslant.values import MAX_SAFE_INTEGER, size
 
 MAX_DEPTH = 100
 
@@ -41,7 +42,7 @@ def prepare(schema: Mapping[str, Row] | None, given: Any) -> tuple[dict[str, Any
         return {}, [InputProblem("", f"the input is an object with names and values, not {_kind(given)}")]
     problems = [*_unsafe(given, "", 0)]
     if schema is None:
-        return dict(given), problems
+        return dict(given), problems or [*_too_large(given)]
     result: dict[str, Any] = {}
     for name, row in schema.items():
         pointer = f"/{_escaped(name)}"
@@ -54,7 +55,13 @@ def prepare(schema: Mapping[str, Row] | None, given: Any) -> tuple[dict[str, Any
             note = f" ({row['description']})" if row.get("description") else ""
             problems.append(InputProblem(pointer, f"{name} is required{note}"))
     problems += [_unknown(name, schema) for name in given if name not in schema]
-    return result, problems
+    return result, problems or [*_too_large(result)]
+
+
+def _too_large(given: Mapping[str, Any]) -> Iterator[InputProblem]:
+    length = size(dict(given))
+    if length > MAX_INPUT:
+        yield InputProblem("", f"the input has {length:,} bytes of JSON; an execution takes {MAX_INPUT:,} at most")
 
 
 def declaration(name: str, row: Row) -> list[InputProblem]:
