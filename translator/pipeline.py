@@ -167,9 +167,10 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
     if graph is None:
         return
     workflow = resolve_names(workflow, graph, findings)
-    for scope in graph.scopes():
-        for step in scope.steps:
-            check_types(step, workflow, findings)
+    if not findings.has_errors:  # what could not be resolved reads as null, and would be found once more
+        for scope in graph.scopes():
+            for step in scope.steps:
+                check_types(step, workflow, findings)
     if not findings.has_errors:
         read.workflow, read.graph = fold(workflow, graph), graph
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence as Many
 from typing import Any
 
+from aslant.error_names import ALL
 from translator.asl import native, tasks
 from translator.asl.approvals import approval_step
 from translator.asl.block import Block, Machine, Origin, State, close, error_object
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
 from translator.asl.retries import retry_rules
-from translator.asl.values import Bind, query
+from translator.asl.values import Bind, literal, query
 from translator.asl.variables import follows
 from translator.expressions.jsonata import text_literal
 from translator.expressions.tree import Slot
 from translator.model.workflow import Step
+from translator.passes.policies import reactions
 
 
 def emit(machine: Machine, block: Block, plan: Plan | None, following: str | None) -> str:
@@ -223,7 +225,10 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
         inner = body_block(machine, body, label, extra)
 
         def failed(variable: str, frame: Frame = body.frame) -> dict[str, Any]:
-            lost = {machine.variables.names[slot, frame]: None for slot in machine.variables.exports.get(frame, ())}
+            lost = {
+                machine.variables.names[slot, frame]: _lost(slot, variable)
+                for slot in machine.variables.exports.get(frame, ())
+            }
             return lost | {"failed": query(f"${variable}")}
 
         blocks.append(inner)
@@ -247,25 +252,52 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
     return machine.add(block, step, "step", state)
 
 
+def _lost(slot: Slot, failure: str) -> Any:
+    """What is left of a step in a branch that failed."""
+    if slot.kind != "status":
+        return None
+    return query(f'${failure}.step={text_literal(slot.name)}?"failed":"skipped"')
+
+
 def _is_read(machine: Machine, run: Run) -> bool:
     return (Slot("output", run.step.id), run.frame) in machine.variables.names
 
 
 def _after_all(machine: Machine, block: Block, run: Run, errors: str, following: str | None) -> str:
-    """The state after a parallel that waited for all: fail with the first error's name when there was one."""
+    """The state after a parallel that waited for all: what the first error leads to, when there was one."""
     step = run.step
+    rules = []
+    for reaction in reactions(step, machine.workflow) if run.wrap is None else ():
+        names = ",".join(map(text_literal, reaction.errors))
+        known = "" if ALL in reaction.errors else f" and ${errors}[0].error in [{names}]"
+        target = _going_on(machine, block, run, errors, following) if reaction.action == "continue" else None
+        rules.append({
+            "Condition": query(f"$count(${errors})>0{known}"), **(target or _giving_up(machine, block, step, errors)),
+        })
+    if not rules or " and " in rules[-1]["Condition"]:
+        rules.append({"Condition": query(f"$count(${errors})>0"), **_giving_up(machine, block, step, errors)})
+    state: State = {"Type": "Choice", "Choices": rules, "Default": machine.target(block, following)}
+    return machine.add(block, step, "join", state, "joined")
+
+
+def _going_on(machine: Machine, block: Block, run: Run, errors: str, following: str | None) -> dict[str, Any]:
+    """A failed parallel that the workflow goes on after: what its other branches gave stays readable."""
+    step = run.step
+    error = {"error": query(f"${errors}[0].error"), "message": query(f"$string(${errors})"), "step": literal(step.id)}
+    assign = {
+        name: {"status": "failed", "error": error}.get(slot.kind)
+        for slot, name in machine.variables.own(step.id, block.frame)
+    }
+    return {"Next": machine.target(block, following)} | ({"Assign": assign} if assign else {})
+
+
+def _giving_up(machine: Machine, block: Block, step: Step, errors: str) -> dict[str, Any]:
+    """Fails with the first error's name, or hands it to where the block collects errors."""
     if block.fail is not None:
         target, variable = block.fail
-        rule: dict[str, Any] = {"Assign": {variable: query(f"${errors}[0]")}, "Next": target}
-    else:
-        failed: State = {"Type": "Fail", "Error": query(f"${errors}[0].error"), "Cause": query(f"$string(${errors})")}
-        rule = {"Next": machine.add(block, step, "failed", failed, "failed")}
-    state: State = {
-        "Type": "Choice",
-        "Choices": [{"Condition": query(f"$count(${errors})>0"), **rule}],
-        "Default": machine.target(block, following),
-    }
-    return machine.add(block, step, "join", state, "joined")
+        return {"Assign": {variable: query(f"${errors}[0]")}, "Next": target}
+    failed: State = {"Type": "Fail", "Error": query(f"${errors}[0].error"), "Cause": query(f"$string(${errors})")}
+    return {"Next": machine.add(block, step, "failed", failed, "failed")}
 
 
 def _foreach(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Any]:

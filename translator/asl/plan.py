@@ -40,8 +40,8 @@ class Frame:
 class Run:
     """One step; `bodies` are the plans inside of a parallel or loop, each in a frame of its own.
 
-    `wrap` is a frame around all bodies, for a parallel that collects its branches' errors and whose own failure is
-    retried or caught.
+    `wrap` is a frame around all bodies, for a parallel that collects its branches' errors and that is
+    itself retried.
     """
 
     step: Step
@@ -131,7 +131,8 @@ class Planner:
         step = scope.steps[index]
         self.frame_of[step.id] = frame
         collects = step.type == "parallel" and step.wait_for_all
-        wrap = self.frame(frame) if collects and (step.retry or reactions(step, self.workflow)) else None
+        retried = step.retry or any(reaction.retries for reaction in reactions(step, self.workflow))
+        wrap = self.frame(frame) if collects and retried else None
         bodies = tuple(self.body(step, inner, wrap or frame) for inner in scope.inner.get(index, ()))
         return Run(step, frame, bodies, wrap)
 
