@@ -17,6 +17,7 @@ SMALL = 11  # and what is written below them and on arrows
 PAD = 18.0
 HEAD = 24.0
 LABEL_CELLS = 40
+TITLE_CELLS = 72  # a box has room for more than a node
 # Widths of characters in sizes of the font, as the widest of the usual fonts (DejaVu Sans, Verdana) has them.
 _NARROW, _WIDE = frozenset(" .,:;'|!()[]{}/\\-fijlrtI"), frozenset("mwMW@%&—…")
 _BOLD = 1.14
@@ -68,7 +69,7 @@ def _measured(item: Node | Scope) -> _Box:
     places = label_places(inside.arrows, [_width(text, SMALL) for text in texts])
     labels = tuple((text, x, y) for text, (x, y) in zip(texts, places, strict=True) if text)
     head = HEAD if item.label else 0
-    title = _width(_short(item.label), TEXT) * _BOLD + 2 * PAD
+    title = _width(_short(item.label, TITLE_CELLS), TEXT) * _BOLD + 2 * PAD
     # A label may stick out at the side.
     slack = max((abs(x - inside.width / 2) + _width(text, SMALL) / 2 for text, x, _ in labels), default=0)
     inside_width = max(inside.width, 2 * slack)
@@ -88,7 +89,7 @@ def _draw(box: _Box, x: float, y: float, parts: list[str]) -> None:
             f'fill="{fill}" fill-opacity="0.55" stroke="{stroke}"{dash}/>')
     if item.label:
         parts.append(f'<text x="{x + PAD:.1f}" y="{y + 20:.1f}" font-weight="600" fill="#1a202c">'
-            f"{_xml(_short(item.label))}<title>{_xml(item.label)}</title></text>")
+            f"{_xml(_short(item.label, TITLE_CELLS))}<title>{_xml(item.label)}</title></text>")
     left, top = x + (box.width - box.inside.width) / 2, y + PAD + head
     for points in box.inside.arrows:
         _draw_arrow([(left + px, top + py) for px, py in points], parts)
@@ -142,8 +143,8 @@ def _width(text: str, size: int) -> float:
     return wide * size
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LABEL_CELLS else text[: LABEL_CELLS - 1] + "…"
+def _short(text: str, length: int = LABEL_CELLS) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _xml(text: str) -> str:
