@@ -24,7 +24,7 @@ GATE = """
 
 
 def test_an_answer_in_time_is_not_undone_when_the_time_is_over() -> None:
-    with deployed(GATE.format(limit=1, wait=2), time_scale=1) as cloud:
+    with deployed(GATE.format(limit=3, wait=3), time_scale=1) as cloud:
         handle = cloud.start("one")
         (request,) = cloud.approvals()
         made = cloud.answer(request)
@@ -35,11 +35,10 @@ def test_an_answer_in_time_is_not_undone_when_the_time_is_over() -> None:
 
 
 def test_an_answer_after_the_time_is_refused_and_the_rejection_stays() -> None:
-    with deployed(GATE.format(limit=1, wait=2), time_scale=1) as cloud:
+    with deployed(GATE.format(limit=1, wait=1), time_scale=1) as cloud:
         handle = cloud.start("one")
         (request,) = cloud.approvals()
-        time.sleep(1.5)
-        assert handle.status == "RUNNING"
+        time.sleep(2)
         with pytest.raises(ApprovalClosed, match="expired"):
             cloud.answer(request)
         assert handle.wait(10).output == {"show": {"who": "timeout", "ok": False}}

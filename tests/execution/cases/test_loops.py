@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
-from tests.execution.cases.spelling import compiled, in_every_dialect, start, start_as
+from aslant import skills as registry
+from tests.execution.cases.spelling import compiled, errors_of, in_every_dialect, start, start_as
 from tests.execution.support import Skills
 
 ORDER = """
     name: order
-    inputs: {{waits: {{type: array, default: [0.3, 0.1, 0.2]}}}}
+    inputs: {{waits: {{type: array, default: [0.6, 0.1, 0.1]}}}}
     steps:
       - id: each
         type: foreach
@@ -36,14 +39,30 @@ def test_a_limit_of_one_is_one_after_the_other(skills: Skills, dialect: str) -> 
 
 
 def test_without_a_limit_ten_items_run_at_once(skills: Skills) -> None:
-    result = start_as("canonical", ORDER.format(limit=""), given={"waits": [0.3] * 14})
-    assert (result.output, skills.most) == ({"each": [*range(14)]}, 10)
+    lock, full = threading.Lock(), threading.Event()
+    running: list[int] = []
+    most: list[int] = []
+
+    def meet(number: int) -> int:
+        with lock:
+            running.append(number)
+            most.append(len(running))
+            if len(running) == 10:
+                full.set()
+        assert full.wait(20), "fewer than ten at once"
+        with lock:
+            running.remove(number)
+        return number
+
+    registry.register("meet", meet)
+    result = start_as("canonical", """
+        steps: [{id: each, type: foreach, items: "{{ range(0, 14) }}", steps: [{id: one, type: skill, config: {skill: meet, parameters: {number: "{{ item }}"}}}]}]
+    """, time_scale=1)
+    assert (result.output, max(most)) == ({"each": [*range(14)]}, 10)
 
 
 @pytest.mark.parametrize("limit", [0, -1, "'2'", 1.5])
 def test_a_limit_that_is_none_is_refused(limit: object) -> None:
-    from tests.execution.cases.spelling import errors_of
-
     assert errors_of(ORDER.format(limit=f"max_parallel: {limit}"))
 
 

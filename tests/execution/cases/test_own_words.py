@@ -22,7 +22,7 @@ BRANCHES = {
           - id: each
             type: foreach
             config:
-              items: [0.2, 0.05, 0.1]
+              items: [0.5, 0.05, 0.1]
               max_parallel: 2
               steps: [{id: one, type: skill, config: {skill: sleep, parameters: {seconds: "{{ item }}", name: "n{{ index }}", value: "{{ index }}"}}}]
         outputs: {side: "{{ steps.flip-coin.output.side }}", maybe: "{{ steps.no.output ?? 'none' }}", order: "{{ steps.each.output }}"}
@@ -42,7 +42,7 @@ BRANCHES = {
               steps:
                 - id: each
                   type: foreach
-                  items: [0.2, 0.05, 0.1]
+                  items: [0.5, 0.05, 0.1]
                   max_parallel: 2
                   steps: [{id: one, skill: sleep, parameters: {seconds: "${{ item }}", name: "n${{ index }}", value: "${{ index }}"}}]
           outputs: {side: "${{ steps.flip-coin.output.side }}", maybe: "${{ steps.no.output ?? 'none' }}", order: "${{ steps.each.output }}"}
@@ -58,7 +58,7 @@ BRANCHES = {
           - id: each
             type: loop
             properties:
-              items: [0.2, 0.05, 0.1]
+              items: [0.5, 0.05, 0.1]
               max_parallel: 2
               nodes: [{id: one, type: skill, properties: {skill: sleep, parameters: {seconds: "{{ item }}", name: "n{{ index }}", value: "{{ index }}"}}}]
         connections:
@@ -77,7 +77,7 @@ BRANCHES = {
             depends_on: [flip-coin, no]
             type:
               type: Loop
-              items: [0.2, 0.05, 0.1]
+              items: [0.5, 0.05, 0.1]
               parallel: true
               max_parallel: 2
               task_template: {id: one, type: {type: Plugin, plugin_name: sleep, config: {seconds: "${item}", name: "n${index}", value: "${index}"}}}
@@ -93,7 +93,7 @@ BRANCHES = {
           - id: each
             agent: foreach
             parameters:
-              items: [0.2, 0.05, 0.1]
+              items: [0.5, 0.05, 0.1]
               max_parallel: 2
               steps: [{id: one, agent: skill, parameters: {skill: sleep, parameters: {seconds: "{item}", name: "n{index}", value: "{index}"}}}]
         edges:
