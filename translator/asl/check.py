@@ -29,6 +29,7 @@ class _Map:
 
     path: tuple[tuple[str, int], ...]  # (state, number of the branch) around it, outermost first
     states: Mapping[str, Any]
+    start: str
     number: dict[str, int] = field(default_factory=dict)
     reach: list[int] = field(default_factory=list)
 
@@ -71,7 +72,7 @@ def check_machine(
 
 
 def _maps(machine: Mapping[str, Any], path: tuple[tuple[str, int], ...]) -> Iterator[_Map]:
-    yield _Map(path, machine["States"])
+    yield _Map(path, machine["States"], machine["StartAt"])
     for name, state in machine["States"].items():
         for number, branch in enumerate(_inner(state)):
             yield from _maps(branch, (*path, (name, number)))
@@ -122,8 +123,11 @@ def _find_reach(one: _Map) -> Iterator[str]:
             if target in waiting:
                 waiting[target] += 1
     ready = [name for name, count in waiting.items() if not count]
-    if len(ready) > 1:
-        yield f"the states {', '.join(map(repr, ready[1:4]))} cannot be reached"
+    lost = [name for name in ready if name != one.start]
+    if lost:
+        yield f"the states {', '.join(map(repr, lost[:3]))} cannot be reached"
+    if one.start not in states:
+        yield f"the first state {one.start!r} is not in its list of states"
     order: list[str] = []
     while ready:
         name = ready.pop()
