@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -28,6 +28,7 @@ COLOURS: dict[str, tuple[str, str]] = {
 OTHER = ("#ffffff", "#4a5568")
 BOX = ("#f7fafc", "#a0aec0")
 EXPRESSION = 36  # characters of a condition that are shown
+_MOST_LINKS = 600  # of one scope, above which links that say nothing new are drawn as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,30 @@ def _links(steps: Sequence[Step]) -> list[Link]:
                 labels = found.setdefault((source, step.id), [])
                 if (label := _label(edge)) and label not in labels:
                     labels.append(label)
-    return [Link(source, target, ", ".join(labels)) for (source, target), labels in found.items()]
+    shown = [Link(source, target, ", ".join(labels)) for (source, target), labels in found.items()]
+    return _without_detours(shown) if len(shown) <= _MOST_LINKS else shown
+
+
+def _without_detours(links: list[Link]) -> list[Link]:
+    """The links without plain ones whose two ends are joined by a longer way: they say nothing new about the order."""
+    after: dict[str, set[str]] = {}
+    for link in links:
+        after.setdefault(link.source, set()).add(link.target)
+    return [link for link in links if link.label or not _joined_otherwise(link, after)]
+
+
+def _joined_otherwise(link: Link, after: Mapping[str, set[str]]) -> bool:
+    seen = {link.target}
+    stack = [step for step in after[link.source] if step != link.target]
+    while stack:
+        here = stack.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        if link.target in after.get(here, ()):
+            return True
+        stack.extend(after.get(here, ()))
+    return False
 
 
 def _nested(step: Step) -> Iterable[Step]:

@@ -208,6 +208,18 @@ def test_which_failures_a_plan_retries(kind, attempt, on, name):
     assert retry_name(kind("x"), attempt, plan(on=on)) == name
 
 
+@pytest.mark.parametrize(("attempt", "runs"), [(0, True), (2, True), (3, False), (5, False)])
+def test_no_attempt_runs_beyond_the_plan(attempt, runs):
+    ran = []
+    handler = handler_of(lambda config, run: ran.append(1) or result("done"))
+    payload = event(attempt=attempt, retry={"max_attempts": 3, "delays": [1, 2], "on": []})
+    if runs:
+        assert handler(payload, None)["output"] == "done"
+    else:
+        assert type(failure(handler, payload)).__name__ == "StepTimeout"
+    assert bool(ran) is runs
+
+
 @pytest.mark.parametrize(("retry_after", "number"), [(None, 1), (0, 1), (3, 3), (4, 3), (4.5, 4), (1000, 5)])
 def test_adaptive_waits_at_least_as_long_as_it_was_asked_to(retry_after, number):
     error = errors.RateLimited("x", retry_after=retry_after)

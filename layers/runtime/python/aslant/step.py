@@ -22,7 +22,7 @@ from aslant.configs.base import Config
 from aslant.configs.check import parse
 from aslant.contracts import MAX_PAYLOAD, Json, RetryPlan, StepInvocation, StepResult
 from aslant.error_names import is_retried
-from aslant.errors import PayloadTooLarge, StepError, ValidationError, named
+from aslant.errors import PayloadTooLarge, StepError, StepTimeout, ValidationError, named
 from aslant.settings import Settings
 from aslant.values import exact, size
 
@@ -81,6 +81,7 @@ def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True) -> 
             run: StepRun | None = None
             try:
                 run = read_run(step_type, event, context)
+                refuse_further(run, event.get("retry"))
                 raw = event["config"]
                 if with_secrets and event.get("secrets"):
                     raw = secrets.resolve(raw, event["secrets"], run.tenant, bootstrap.secrets(run.settings), run.redactor)
@@ -93,6 +94,12 @@ def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True) -> 
         return handler
 
     return decorate
+
+
+def refuse_further(run: StepRun, plan: RetryPlan | None) -> None:
+    """Raises StepTimeout for an attempt beyond the plan's: attempts that time out are counted by a rule of their own."""
+    if plan is not None and run.attempt >= plan["max_attempts"]:
+        raise StepTimeout(f"none of {plan['max_attempts']} attempts is left")
 
 
 def read_run(step_type: str, event: Any, context: Any) -> StepRun:

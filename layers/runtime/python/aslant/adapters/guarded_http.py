@@ -154,10 +154,10 @@ class GuardedHttp:
         try:
             try:
                 connection.connect()
-            except ValueError as error:  # urllib3's CertificateError, for a certificate of another name
-                raise NetworkError(f"{here.shown}: the certificate is not for this host") from error
             except (OSError, urllib3.exceptions.HTTPError) as error:
                 raise _NotConnected(_transport(error, here, deadline)) from None
+            except ValueError as error:  # urllib3's CertificateError; Python's own are OSError as well as ValueError
+                raise NetworkError(f"{here.shown}: the certificate is not for this host") from error
             connected = True
             headers = {**request.headers, "Host": here.authority}
             headers.setdefault("Accept-Encoding", "gzip, deflate")
@@ -213,7 +213,8 @@ def _transport(error: Exception, here: Target, deadline: float) -> StepError:
     if isinstance(error, TimeoutError) or "Timeout" in name or time.monotonic() >= deadline:
         return StepTimeout(f"{here.shown} did not answer in time")
     if isinstance(error, ssl.SSLError) or name == "SSLError":
-        return NetworkError(f"{here.shown}: the TLS connection failed: {getattr(error, 'reason', name)}")
+        cause = getattr(error, "verify_message", "") or getattr(error, "reason", "") or name
+        return NetworkError(f"{here.shown}: the TLS connection failed: {cause}")
     if isinstance(error, zlib.error):
         return NetworkError(f"{here.shown} sent a body that cannot be decompressed")
     if isinstance(error, ValueError):
