@@ -43,12 +43,8 @@ RETRY_APPROXIMATED = Rule("A014", Severity.INFO, "retry schedule for timeouts ap
 BROKEN_MACHINE = Rule("A015", Severity.ERROR, "the compiler made a machine that fails its own check",
     "Every machine is checked after it was made: targets exist, every step is reachable, every edge is respected. A failure"
     " here is a fault of the compiler: please report it with the definition.")
-VARIABLE_SIZE = Rule("A016", Severity.WARNING, "many values kept at once",
-    "All variables of an execution may hold 10 MiB together and 256 KiB each.")
 NATIVE_FAILURE = Rule("A017", Severity.INFO, "expression moved to a function so that its failure can be handled",
     "Native states cannot catch an expression's error. A transform with `on_failure: continue` or an error handler runs in the"
     " evaluator function instead.")
 NO_NOTIFICATION = Rule("A018", Severity.WARNING, "nobody to notify",
     "The handler asks for a notification, and the workflow declares none for failures. Add one under `notifications`.")
-UNUSED_OUTPUT = Rule("A019", Severity.WARNING, "declared output that nothing gives",
-    "The declared output names a key that no step writes. It is null in the result.")

@@ -72,9 +72,9 @@ def declaration(name: str, row: Row) -> list[InputProblem]:
     problems = []
     if isinstance(row.get("pattern"), str):
         try:
-            re2.compile(row["pattern"])
-        except re2.error as error:
-            problems.append(InputProblem("/pattern", f"the pattern of {name} cannot be read: {error}"))
+            _compiled(row["pattern"])
+        except (re2.error, UnicodeError) as error:
+            problems.append(InputProblem("/pattern", f"the pattern of {name} cannot be read: {_reason(error)}"))
     if not problems and row.get("default") is not None:
         checked = _check(row, _whole(row, row["default"]), "/default", f"the default of {name}")
         problems += [*_unsafe(row["default"], "/default", 0), *checked]
@@ -157,12 +157,26 @@ def _check_text(row: Row, value: str, pointer: str, name: str) -> Iterator[Input
     pattern = row.get("pattern")
     if isinstance(pattern, str):
         try:
-            fits = re2.search(pattern, value) is not None
-        except re2.error as error:
-            yield InputProblem(pointer, f"the pattern of {name} cannot be read: {error}")
+            fits = _compiled(pattern).search(value) is not None
+        except (re2.error, UnicodeError) as error:
+            yield InputProblem(pointer, f"the pattern of {name} cannot be read: {_reason(error)}")
         else:
             if not fits:
                 yield InputProblem(pointer, f"{name} is {_brief(value)}, which does not match {pattern}")
+
+
+def _compiled(pattern: str) -> Any:
+    """RE2 writes what it cannot read to stderr unless it is told not to."""
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeError):
+        return "half of a surrogate pair is no character"
+    text = error.args[0] if error.args else ""
+    return (text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text))[:100]
 
 
 def _check_number(row: Row, value: float, pointer: str, name: str) -> Iterator[InputProblem]:
