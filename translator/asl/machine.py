@@ -9,18 +9,19 @@ from typing import Any
 
 from translator.asl.block import CAUSE, ERROR, MESSAGE, Block, Machine, Origin, State, close
 from translator.asl.emit import body_block, emit
-from translator.asl.native import is_native
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps
 from translator.asl.values import Bind, Deferred, Writer, query
 from translator.asl.variables import Variables, collect_reads, collect_results, find_direct
 from translator.diagnostics import Findings
+from translator.expressions.jsonata import is_native
 from translator.expressions.references import slots
 from translator.expressions.tree import Binary, Slot
 from translator.graph.scope import Graph
 from translator.model.inputs import required_inputs, type_of_inputs
 from translator.model.values import nodes_of
 from translator.model.workflow import Notification, OnFailure, Step, Value, Workflow
-from translator.passes.fold import as_node
+from translator.passes.fold import as_node, variable_step
+from translator.source import position_of
 
 COMMENT_LIMIT = 200
 
@@ -43,10 +44,11 @@ def emit_machine(
     inner = planner.frame(outer) if guarded else outer
     plan = planner.scope(graph.body, inner, workflow.settings.max_parallel)
     ending = _ending(planner, workflow, graph, outer)
+    beginning = _beginning(planner, workflow, outer)
     variables = Variables(planner.frame_of, planner.loop_frame)
     for part in (plan, *ending):
         find_direct(part, variables)
-    for part in (plan, *ending):
+    for part in (*beginning, plan, *ending):
         collect_reads(part, variables)
     outputs = _outputs(workflow, graph)
     last = _output_step(outputs, workflow)
@@ -74,6 +76,8 @@ def emit_machine(
         start = _guarded(machine, block, Body(inner, plan), ending, finale)
     else:
         start = emit(machine, block, _joined(plan, ending), finale)
+    for part in reversed(beginning):
+        start = emit(machine, block, part, start)
     definition: dict[str, Any] = {"Comment": _comment(workflow), "QueryLanguage": "JSONata"}
     if workflow.settings.timeout is not None:
         definition["TimeoutSeconds"] = max(1, math.ceil(workflow.settings.timeout))
@@ -82,6 +86,19 @@ def emit_machine(
 
 def _comment(workflow: Workflow) -> str:
     return f"{workflow.name} {workflow.version}"[:COMMENT_LIMIT]
+
+
+def _beginning(planner: Planner, workflow: Workflow, frame: Frame) -> list[Run]:
+    """What runs before the body: variables that must be evaluated once."""
+    found = []
+    for name, value in workflow.variables.items():
+        step = Step(
+            id=variable_step(workflow, name), type="transform", at=position_of(workflow.source, ("variables", name)),
+            config={"value": value},
+        )
+        planner.frame_of[step.id] = frame
+        found.append(Run(step, frame))
+    return found
 
 
 def _ending(planner: Planner, workflow: Workflow, graph: Graph, frame: Frame) -> list[Plan]:

@@ -10,7 +10,7 @@ from translator.asl.block import Block, Finish, Machine, State
 from translator.asl.plan import Arms, Body, Run
 from translator.asl.tasks import evaluation, finish, invoke
 from translator.asl.values import Bind, Deferred, Writer, literal, query
-from translator.expressions.jsonata import NotNative, write
+from translator.expressions.jsonata import is_native, write
 from translator.expressions.tree import Binary, Call, Compare, Literal, Node, ObjectOf, Slot, Unary
 from translator.findings import asl as rules
 from translator.model.values import constant
@@ -99,17 +99,6 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
     own = {Slot("output", step.id): f"({source})", Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
     machine.go(block, state, following, own | machine.own_input(block, step))
     return machine.add(block, step, "step", state), writer.deferred
-
-
-def is_native(node: Node) -> bool:
-    """Whether JSONata can say the expression; secrets are looked at elsewhere."""
-    try:
-        write(node, lambda slot: "$x")
-    except NotNative:
-        return False
-    except ValueError:  # a secret
-        return True
-    return True
 
 
 def wait_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:

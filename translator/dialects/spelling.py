@@ -164,7 +164,7 @@ def carry_step(source: Map, target: Map, spelling: Spelling, skip: Iterable[str]
         elif key == "cases":
             put(target, key, each(value, lambda case: _with_expressions(case, spelling)), source)
         elif key == "compensation":
-            put(target, key, spelling.step(value), source)
+            put(target, key, spelling.step(value) if isinstance(value, Map) else value, source)
         elif key == "steps":
             put(target, key, each(value, spelling.step), source)
         elif key == "branches":
@@ -173,16 +173,16 @@ def carry_step(source: Map, target: Map, spelling: Spelling, skip: Iterable[str]
 
 def dependencies(value: Seq, spelling: Spelling) -> Seq:
     """`depends_on` with its guards respelled."""
-    result = Seq(value.pos)
-    for item, at in value.pairs():
-        result.add(_with_expressions(item, spelling) if isinstance(item, Map) else item, at)
-    return result
+    return each(value, lambda item: _with_expressions(item, spelling))
 
 
 def each(value: Seq, change: Callable[[Map], Map]) -> Seq:
+    """A list with every mapping in it changed. What is no mapping, or no list, stays for the canonical check to report."""
+    if not isinstance(value, Seq):
+        return value
     result = Seq(value.pos)
     for item, at in value.pairs():
-        result.add(change(item), at)
+        result.add(change(item) if isinstance(item, Map) else item, at)
     return result
 
 

@@ -98,6 +98,17 @@ def write(
     return code
 
 
+def is_native(node: Node) -> bool:
+    """Whether `write` can say the expression, whatever its references are; secrets are kept out elsewhere."""
+    try:
+        write(node, lambda slot: "$x")
+    except NotNative:
+        return False
+    except ValueError:  # a secret
+        return True
+    return True
+
+
 def text_literal(text: str) -> str:
     """A text as JSONata source that every scanner reads as data: no `$name`, no `{%`, no quote, no control character.
     """

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
+from translator.expressions.jsonata import is_native
+from translator.expressions.references import is_deterministic
 from translator.expressions.rewrite import rewrite
-from translator.expressions.tree import Attribute, Compare, Conditional, ListOf, Literal, Node, ObjectOf, Slot
+from translator.expressions.tree import Attribute, Compare, Conditional, ListOf, Literal, Node, ObjectOf, Slot, walk
 from translator.graph.scope import Graph, Scope
 from translator.model.values import is_node, map_nodes
 from translator.model.workflow import Step, Value, Workflow
@@ -15,8 +18,14 @@ from translator.passes.policies import continues
 EXECUTION = {"id": "id", "name": "id", "arn": "arn", "started_at": "started_at", "start_time": "started_at"}
 
 
+_LARGEST = 100  # nodes of a variable's expression that is written out at each place
+
+
 def fold(workflow: Workflow, graph: Graph) -> Workflow:
-    """The workflow, and the steps in `graph`, with everything known put in."""
+    """The workflow, and the steps in `graph`, with everything known put in.
+
+    The workflow's `variables` are then those that must be evaluated once, when an execution starts.
+    """
     folder = _Folder(workflow, graph)
     for scope in graph.scopes():
         for index in scope:
@@ -24,6 +33,7 @@ def fold(workflow: Workflow, graph: Graph) -> Workflow:
             scope.steps[index] = folder.step(step, late=_is_late(scope, graph))
     return replace(
         workflow,
+        variables=folder.evaluated,
         outputs=None if workflow.outputs is None else map_nodes(workflow.outputs, folder.plain),
         notifications=tuple(
             replace(note, config=map_nodes(note.config, folder.late)) for note in workflow.notifications
@@ -42,12 +52,18 @@ class _Folder:
     def __init__(self, workflow: Workflow, graph: Graph) -> None:
         self.workflow = workflow
         self.graph = graph
-        self.values: dict[str, Node] = {}
-        for name, value in workflow.variables.items():
-            self.values[name] = rewrite(as_node(value), self.give)
         self.about = {
             "id": workflow.id, "name": workflow.name, "version": workflow.version, "description": workflow.description,
         }
+        self.values: dict[str, Node] = {}
+        self.evaluated: dict[str, Value] = {}
+        for name, value in workflow.variables.items():
+            node = rewrite(as_node(value), self.give)
+            if _can_be_put_in(node):
+                self.values[name] = node
+            else:
+                self.evaluated[name] = node
+                self.values[name] = Slot("output", variable_step(workflow, name))
 
     def step(self, step: Step, *, late: bool) -> Step:
         change = self.late if late else self.plain
@@ -121,6 +137,17 @@ class _Folder:
                 return False
             here = scope.owner
         return True
+
+
+def variable_step(workflow: Workflow, name: str) -> str:
+    """The id of the step that evaluates a variable."""
+    return f"{workflow.id} variable {name}"
+
+
+def _can_be_put_in(node: Node) -> bool:
+    """Whether a variable's expression may stand wherever the variable is read: small, native, and always the same."""
+    count = sum(1 for _ in islice(walk(node), _LARGEST + 1))
+    return count <= _LARGEST and is_deterministic(node) and is_native(node)
 
 
 def _starts_with_variable(node: Node) -> bool:

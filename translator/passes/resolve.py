@@ -87,18 +87,14 @@ class _Resolver:
                     self.writers.setdefault(key, []).append((scope, index))
 
     def variables(self) -> dict[str, Value]:
-        names = Names(
-            inputs=self.workflow.inputs,
-            variables=frozenset(self.workflow.variables),
-            steps=frozenset(),
-            state={},
-            loops={},
-            bare={},
-        )
-        return {
-            key: map_nodes(value, lambda node: self.one(node, names))
-            for key, value in self.workflow.variables.items()
-        }
+        """A variable may read the input, and variables that are written before it."""
+        found: dict[str, Value] = {}
+        for key, value in self.workflow.variables.items():
+            found[key] = self.variable(value, Names(inputs=self.workflow.inputs, variables=frozenset(found)))
+        return found
+
+    def variable(self, value: Value, names: Names) -> Value:
+        return map_nodes(value, lambda node: self.one(node, names))
 
     def names(self, place: Place) -> Names:
         loops: dict[str, Slot] = {}

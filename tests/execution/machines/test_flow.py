@@ -264,3 +264,27 @@ def test_every_json_value_passes_out_of_branches_as_it_is(skills: Skills, value:
           - {id: d, type: skill, depends_on: [a, c], config: {skill: echo, parameters: {value: {a: "{{ steps.a.output }}", b: "{{ steps.b.output }}", c: "{{ steps.c.output }}"}}}}
     """, input={"v": value})
     assert result.output == {"d": {"a": value, "b": [value], "c": value}}
+
+
+def test_variables_are_evaluated_once(skills: Skills) -> None:
+    result = run_text("""
+        variables:
+          plain: "{{ input.n + 1 }}"
+          about: {name: "{{ workflow.name }}", list: ["{{ vars.plain }}"]}
+          stamp: "{{ uuid() }}"
+          longer: "{{ vars.stamp ~ '!' }}"
+        steps:
+          - {id: a, type: transform, config: {data: "{{ vars.stamp }}"}}
+          - {id: w, type: wait, depends_on: [a], seconds: 1}
+          - {id: b, type: transform, depends_on: [w], config: {data: ["{{ vars.stamp }}", "{{ vars.longer }}", "{{ vars.about }}", "{{ steps.a.output }}"]}}
+    """, input={"n": 1})
+    stamp, longer, about, first = result.output["b"]
+    assert stamp == first
+    assert longer == first + "!"
+    assert about == {"name": "workflow", "list": [2]}
+
+
+def test_variables_that_double_each_time_stay_small() -> None:
+    rows = "".join(f"  v{n}: \"{{{{ vars.v{n - 1} + vars.v{n - 1} }}}}\"\n" for n in range(1, 41))
+    result = run_text(f"variables:\n  v0: 1\n{rows}steps: [{{id: a, type: transform, config: {{expression: vars.v40}}}}]\n")
+    assert result.output == {"a": 2**40}
