@@ -117,6 +117,14 @@ def test_inputs_of_a_child() -> None:
     assert found[0].hint == "did you mean 'need'?"
 
 
+def test_an_input_that_a_child_refuses() -> None:
+    child = f"id: b\ninputs: {{n: {{type: number, required: true, maximum: 5}}}}\nsteps: [{skill('x')}]"
+    call = CALL % ("b", "n: 7")
+    found = check("id: a\n" + call, child)
+    assert [(one.code, one.position[:2]) for one in found] == [("G026", (5, call.split("\n")[1].index("7") + 1))]
+    assert not check("id: a\n" + CALL % ("b", "n: 5"), child)
+
+
 def test_one_id_for_two_workflows() -> None:
     text = f"id: a\nsteps: [{skill('x')}]"
     found = check(text, text)
@@ -124,7 +132,7 @@ def test_one_id_for_two_workflows() -> None:
 
 
 def test_every_rule_of_the_graph_is_tested_or_cannot_be_reached_from_a_definition() -> None:
-    here = {"G018", "G020", "G023", "G024"}  # need several definitions: tested above
+    here = {"G018", "G020", "G023", "G024", "G026"}  # need several definitions: tested above
     written = {rule.code for rule in vars(graph).values() if isinstance(rule, Rule)}
     assert written == {rule.code for rule, *_ in CASES if rule.code.startswith("G")} | here
 
