@@ -35,6 +35,7 @@ class Position(NamedTuple):
 
 
 NOWHERE = Position(1, 1)
+LONGEST = 1000  # characters of a message; names and values in it may be of any length
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class Findings:
         hint: str = "",
         related: tuple[tuple[str, Position], ...] = (),
     ) -> None:
+        if len(message) > LONGEST:
+            message = message[:LONGEST] + "…"
         key = (rule.code, message, position)
         if key not in self._seen:
             self._seen.add(key)

@@ -319,7 +319,7 @@ class _Reader:
                 continue
             if key in result:
                 self.findings.add(rules.DUPLICATE_KEY, f"the key {key!r} stands twice in this mapping", at_key,
-                    related=(("first here", result.at_key(key)),))
+                    hint="remove one of the two", related=(("first here", result.at_key(key)),))
                 self.failed = True
                 continue
             result.put(key, value, at, at_key)
@@ -358,7 +358,8 @@ class _Reader:
         if _FLOAT.match(text):
             number = float(text) if len(text) <= 400 else math.inf
             if math.isinf(number):
-                self.fail(rules.NUMBER_RANGE, f"{text[:40]} does not fit into a double", event)
+                self.fail(rules.NUMBER_RANGE, f"{text[:40]} does not fit into a double", event,
+                    "write it as a quoted text")
                 return 0
             return number
         return text

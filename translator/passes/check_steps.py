@@ -44,8 +44,10 @@ def check_steps(workflow: Workflow, findings: Findings) -> None:
             check(step, findings)
         elif not STEP_TYPES[step.type].native:
             for path, message in check_config(step.type, _plain(step.config)):
+                key = "" if message.startswith("unknown key") else ".".join(map(str, path))
                 findings.add(
-                    rules.CONFIG, f"{step.id!r}: {message}", position_of(step.source, ("config", *path))
+                    rules.CONFIG, f"{step.id!r}: {f'{key} ' if key else ''}{message}",
+                    position_of(step.source, ("config", *path)),
                 )
         for key in _WRITTEN.get(step.type, ()):
             value = step.config.get(key)

@@ -86,6 +86,11 @@ def test_all_of_a_kind_are_told_at_once() -> None:
     assert all(one.severity is Severity.ERROR for one in found)
 
 
+def test_a_message_is_never_endless() -> None:
+    _, found = read(f"a: !<{'x' * 5000}> 1")
+    assert len(found[0].message) <= 1001
+
+
 def test_a_duplicate_names_the_first_place() -> None:
     _, found = read("a: 1\nb: 2\na: 3\n")
     assert [(text, at.line, at.column) for text, at in found[0].related] == [("first here", 1, 1)]
