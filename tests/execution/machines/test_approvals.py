@@ -22,13 +22,17 @@ def answering(*decisions: Decision | None) -> Any:
 
 GATE = """
     steps:
-      - {{id: ask, type: approval, timeout: 30, {policy} config: {{message: "Go {{{{ 1 + 1 }}}}?", approvers: [ann], {config}}}}}
+      - {{id: ask, type: approval, timeout: {timeout}, {policy} config: {{message: "Go {{{{ 1 + 1 }}}}?", approvers: [ann], {config}}}}}
       - {{id: show, type: transform, depends_on: [ask], config: {{data: "{{{{ steps.ask.output }}}}"}}}}
 """
 
 
-def run_gate(approver: Any, config: str = "", policy: str = "") -> Any:
-    return run_text(GATE.format(config=config, policy=policy), approver=approver, time_scale=20)
+def run_gate(approver: Any, config: str = "", policy: str = "", timeout: int = 1200) -> Any:
+    """`timeout`: the clock's seconds, twenty of them in a real one. Somebody answers well before a minute is over."""
+    return run_text(GATE.format(config=config, policy=policy, timeout=timeout), approver=approver, time_scale=20)
+
+
+SHORT = 20  # for a gate that nobody answers
 
 
 def test_an_approval_lets_the_workflow_go_on() -> None:
@@ -69,7 +73,7 @@ def test_answers_reach_the_output(kind: str, extra: str, answer: str) -> None:
     ("approve", "completed", True), ("reject", "failed", None), ("cancel", "failed", None),
 ])
 def test_nobody_answers(on_timeout: str, status: str, approved: bool | None) -> None:
-    result = run_gate(answering(), f"on_timeout: {on_timeout}")
+    result = run_gate(answering(), f"on_timeout: {on_timeout}", timeout=SHORT)
     assert result.status == status
     if approved is not None:
         assert result.output["show"] == {"approved": True, "by": "timeout"}
@@ -79,7 +83,7 @@ def test_nobody_answers(on_timeout: str, status: str, approved: bool | None) -> 
 
 
 def test_an_expired_approval_can_be_read() -> None:
-    result = run_gate(answering(), "", "on_failure: continue,")
+    result = run_gate(answering(), "", "on_failure: continue,", SHORT)
     assert result.output == {"show": {"approved": False, "by": "timeout"}}
 
 
@@ -91,7 +95,7 @@ def test_escalation_asks_others() -> None:
             asked.append(request.approvers)
         return Decision("approve") if request.approvers == ("boss",) else None
 
-    result = run_gate(approver, "on_timeout: escalate, escalate_to: [boss]")
+    result = run_gate(approver, "on_timeout: escalate, escalate_to: [boss]", timeout=60)
     assert result.status == "completed"
     assert asked == [("ann",), ("boss",)]
 
@@ -104,7 +108,7 @@ def test_automatic_approval(value: str, asks: bool) -> None:
         asked.append(request.id)
         return Decision("approve")
 
-    result = run_text(GATE.format(config=f"auto_approve: {value}", policy=""), input={"auto": True}, approver=approver)
+    result = run_text(GATE.format(config=f"auto_approve: {value}", policy="", timeout=1200), input={"auto": True}, approver=approver)
     assert result.status == "completed"
     assert result.output["show"]["approved"] is True
     assert bool(asked) is asks

@@ -20,7 +20,7 @@ def run(invocation):
     ({"results": []}, []),
     ({"aggregation": "sum", "results": [1, 2, None, 3]}, 6),
     ({"aggregation": "sum", "results": [0.1] * 10}, 1),
-    ({"aggregation": "sum", "results": [356686000032329832, 1]}, 356686000032329833),
+    ({"aggregation": "sum", "results": [356686000032329832, 1]}, "356686000032329833"),
     ({"aggregation": "sum", "results": []}, 0),
     ({"aggregation": "sum", "results": [[1, 2], [3]]}, 6),
     ({"aggregation": "sum", "results": {"left": 1, "right": 2}}, 3),
