@@ -174,6 +174,7 @@ class LocalCloud:
         for arn in running:
             self._runtime.executions[arn].stop(stop_date=None, error=None, cause="the local cloud was closed")
         _join("aslant-execution", "aslant-item", until=time.monotonic() + 5)
+        _join("aslant-state", until=time.monotonic() + 0.5)  # a handler that hangs is left behind
 
 
 def _join(*names: str, until: float) -> None:

@@ -92,19 +92,6 @@ def wait_for_token(self: Any, env: Any, timeout_seconds: Any, callback_endpoint:
     return callback_endpoint.get_outcome() or CallbackOutcomeTimedOut(callback_id=callback_endpoint.callback_id)
 
 
-@patch(
-    _CALLBACK + "_eval_sync",
-    gap="beside each wait for a child, a thread waits for an answer that cannot come, also after the execution's end",
-    fingerprint="b8f76de4d514",
-)
-def wait_for_child(self: Any, env: Any, sync_resolver: Any, *_: Any, **__: Any) -> Any:
-    """Our resolvers return None only once the attempt has ended."""
-    result = None
-    while result is None and env.is_running():
-        result = sync_resolver()
-    return result
-
-
 def _answer(token: str, outcome: Any) -> None:
     """Give `outcome` to the task of a token; None is a heartbeat."""
     runtime = current()
