@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document with everything at the end")
     parser.add_argument("--watch", action=argparse.BooleanOptionalAction, default=None,
         help="show progress (default: yes, as a live tree on a terminal and as lines elsewhere; not with --json)")
+    parser.add_argument("--timeline", action="store_true", help="show at the end when each step ran, as a bar chart")
     parser.add_argument("--dialect", help="read the files as this dialect instead of finding it out")
     add_strict(parser)
 
@@ -148,6 +149,10 @@ def _run(
     if args.json:
         sys.stdout.write(outcome.as_json(result))
     else:
+        if args.timeline:
+            from infra.cli.gantt import chart
+
+            sys.stderr.write("\n" + chart(result))
         sys.stderr.write(outcome.as_text(result, shown))
         if result.status == "completed":
             sys.stdout.write(json.dumps(result.output, indent=2, ensure_ascii=False) + "\n")

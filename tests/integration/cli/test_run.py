@@ -278,3 +278,13 @@ outputs: {n: "{{ steps.use.output }}"}
     assert ran(["s.yaml", "--skills", "size.py", "--secret", "api_key"], capsys)["output"] == {"n": 9}
     assert ran(["s.yaml", "--skills", "size.py", "--secret", "api_key=abc"], capsys)["output"] == {"n": 3}
     assert main(["run", "s.yaml", "--secret", "no_such_variable"]) == 2
+
+
+def test_the_timeline_has_a_bar_for_each_step_that_ran(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "flow.yaml").write_text(FLOW, encoding="utf-8")
+    (tmp_path / "own.py").write_text(SKILLS, encoding="utf-8")
+    assert main(["run", str(tmp_path / "flow.yaml"), "--skills", str(tmp_path / "own.py"), "--timeline", "--no-watch"]) == 0
+    shown = capsys.readouterr().err
+    rows = [line.split()[0] for line in shown.splitlines() if "█" in line]
+    assert sorted(rows) == ["each", "one[0]", "one[1]", "route", "twice"]
+    assert "not taken: never" in shown
