@@ -179,7 +179,11 @@ class LocalCloud:
 
 def _join(*names: str, until: float) -> None:
     for thread in threading.enumerate():
-        if thread.name in names:
+        if thread.name not in names:
+            continue
+        while thread.ident is None and time.monotonic() < until:  # just about to start
+            time.sleep(0.001)
+        if thread.is_alive():
             thread.join(max(0.0, until - time.monotonic()))
 
 

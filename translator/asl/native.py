@@ -11,7 +11,19 @@ from translator.asl.plan import Arms, Body, Run
 from translator.asl.tasks import evaluation, finish, invoke
 from translator.asl.values import Bind, Deferred, Writer, literal, query
 from translator.expressions.jsonata import is_native, write
-from translator.expressions.tree import Binary, Call, Compare, Literal, Node, ObjectOf, Slot, Unary
+from translator.expressions.tree import (
+    Binary,
+    Call,
+    Compare,
+    Comprehension,
+    Index,
+    Literal,
+    Node,
+    ObjectOf,
+    Slot,
+    Unary,
+    walk,
+)
 from translator.findings import asl as rules
 from translator.model.values import constant
 from translator.model.workflow import Step
@@ -71,12 +83,14 @@ def choice_step(
 def _flags(machine: Machine, block: Block, run: Run, writer: Writer, following: str | None) -> str:
     """A choice of which several outcomes may be taken: one flag for each."""
     step = run.step
-    flags = {
-        f"c{number}": query(writer.source(as_condition(case.when))) for number, case in enumerate(step.cases)
-    }
+    sources = {f"c{number}": writer.source(as_condition(case.when)) for number, case in enumerate(step.cases)}
+    flags = {key: query(source) for key, source in sources.items()}
     assign = machine.assign_results(step, block, {"route": flags, "output": flags})
     state: State = {"Type": "Pass"} | ({"Assign": assign} if assign else {})
-    machine.go(block, state, following)
+    taken = "{" + ",".join(f'"{key}":({source})' for key, source in sources.items()) + "}"
+    own = {Slot("route", step.id): taken, Slot("output", step.id): taken}
+    own |= {Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
+    machine.go(block, state, following, own | machine.own_input(block, step))
     return machine.add(block, step, "step", state)
 
 
@@ -98,7 +112,21 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
     state = {"Type": "Pass"} | ({"Assign": assign} if assign else {})
     own = {Slot("output", step.id): f"({source})", Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
     machine.go(block, state, following, own | machine.own_input(block, step))
+    if may_fail(node) and not any(slot.kind == "output" for slot, _ in machine.variables.own(step.id, block.frame)):
+        # Nobody reads the value, but an expression that fails must fail the step all the same.
+        state.setdefault("Assign", {})[machine.variables.new_name.new(step.id)] = query(f"({source};null)")
     return machine.add(block, step, "step", state), writer.deferred
+
+
+def may_fail(node: Node) -> bool:
+    """Whether some values make the expression an ExpressionError."""
+    return any(
+        isinstance(here, Call | Comprehension | Index)
+        or (isinstance(here, Binary) and here.op != "??")
+        or (isinstance(here, Unary) and here.op != "not")
+        or (isinstance(here, Compare) and any(op not in ("==", "!=") for op, _ in here.rest))
+        for here in walk(node)
+    )
 
 
 def wait_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from aslant.step_types import STEP_TYPES
 from translator.asl.names import VariableNames
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
+from translator.expressions.jsonata import is_native
 from translator.expressions.tree import Slot
-from translator.model.values import reads_of
+from translator.model.values import expressions_of, reads_of
 
 # The kinds of values that a step leaves behind.
 DEFINED = ("output", "status", "error", "route")
@@ -94,9 +95,10 @@ def unset(slot: Slot) -> object:
 
 
 def indexes_of(run: Run) -> set[Slot]:
-    """The indexes of the loops around a step that runs in a function, which tell its iterations apart."""
+    """The indexes of the loops around a step that calls a function or a workflow, which tell its iterations apart."""
     kind = STEP_TYPES.get(run.step.type)
-    if kind is None or (kind.native and run.step.type != "workflow"):
+    calls = kind is not None and not kind.native or run.step.type == "workflow"
+    if not run.frame.loops or not (calls or any(not is_native(node) for node in expressions_of(run.step))):
         return set()
     return {Slot("index", loop) for loop in run.frame.loops}
 

@@ -288,3 +288,31 @@ def test_variables_that_double_each_time_stay_small() -> None:
     rows = "".join(f"  v{n}: \"{{{{ vars.v{n - 1} + vars.v{n - 1} }}}}\"\n" for n in range(1, 41))
     result = run_text(f"variables:\n  v0: 1\n{rows}steps: [{{id: a, type: transform, config: {{expression: vars.v40}}}}]\n")
     assert result.output == {"a": 2**40}
+
+
+def test_conditions_on_the_last_edges_of_a_branch_are_readable_after_it() -> None:
+    """A choice of several outcomes ends its branch, and gives what others read."""
+    result = run_text("""
+        outputs: {o: ["{{ steps.both.output }}", "{{ steps.both.status }}", "{{ steps.x.status }}"]}
+        steps:
+          - id: p
+            type: parallel
+            branches:
+              - steps: [{id: both, type: choice, mode: all, cases: [{name: a, when: "true"}, {name: b, when: "false"}]}]
+              - steps: [{id: x, type: transform, config: {expression: "1"}}]
+    """)
+    assert result.output == {"o": [{"c0": True, "c1": False}, "completed", "completed"]}
+
+
+@pytest.mark.parametrize("after", ["", "- {id: b, type: transform, depends_on: [a], config: {expression: '1'}}"])
+def test_an_expression_that_fails_fails_its_step_though_nobody_reads_its_value(after: str) -> None:
+    result = run_text(f"""
+        outputs: {{}}
+        inputs: {{n: {{type: any}}}}
+        steps:
+          - {{id: a, type: transform, config: {{expression: "input.n < 1"}}}}
+          {after}
+    """, input={"n": None})
+    assert result.status == "failed"
+    assert result.error is not None
+    assert result.error.step == "a"

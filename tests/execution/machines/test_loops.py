@@ -155,3 +155,24 @@ def test_a_parallel_inside_of_a_loop(skills: Skills) -> None:
               - {id: c, type: transform, depends_on: [a, b], config: {expression: "steps.a.output + steps.b.output + index"}}
     """)
     assert result.output == {"each": [11, 23]}
+
+
+def test_a_condition_that_runs_in_a_function_inside_of_nested_loops(skills: Skills) -> None:
+    result = run_text("""
+        steps:
+          - id: rows
+            type: foreach
+            items: [[ax, b], [ay]]
+            item_name: row
+            on_item_error: continue
+            steps:
+              - id: cells
+                type: foreach
+                items: "{{ row }}"
+                item_name: cell
+                on_item_error: continue
+                steps:
+                  - {id: route, type: choice, cases: [{name: a, when: "matches(cell, '^a')"}], default: other}
+                  - {id: got, type: transform, depends_on: [{step: route, on: [a]}], config: {expression: "upper(cell)"}}
+    """)
+    assert result.output == {"rows": [["AX", None], ["AY"]]}
