@@ -20,10 +20,18 @@ Finish = Callable[[Bind], Any]
 
 ERROR = "{% $states.errorOutput.Error %}"
 CAUSE = '{% $exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"" %}'
-# A function's error comes as JSON; the service's own as text.
+# A function's error comes as JSON, a child execution's as a description of it, the service's own as text.
 MESSAGE = (
+    '{% ($cause:=function($text){$contains($text,\'"errorMessage"\')?$parse($text).errorMessage:'
+    '$contains($text,\'"ExecutionArn"\')?($each:=$parse($text);'
+    '($exists($each.Error)?$each.Error:"")&": "&($exists($each.Cause)?$cause($each.Cause):"")):$text};'
+    '$cause($exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"")) %}'
+)
+
+# The step that a failure came from, where the `Fail` state of an inner block says so.
+FAILED_STEP = (
     '{% ($cause:=$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"";'
-    "$contains($cause,'\"errorMessage\"')?$parse($cause).errorMessage:$cause) %}"
+    "$substring($cause,0,14)='{\"failedStep\":'?$parse($cause).failedStep:\"\") %}"
 )
 
 
@@ -174,7 +182,6 @@ def targets(state: State) -> list[str]:
     return found + [rule["Next"] for rule in state.get("Catch", ())]
 
 
-def error_object(step: Step) -> dict[str, str]:
-    """What `errors.<step>` holds: the error's name, its message, and the step's id."""
-    return {"error": ERROR, "message": MESSAGE, "step": literal(step.id)}
-
+def error_object(step: Step | None) -> dict[str, str]:
+    """What `errors.<step>` holds: the error's name, its message, and the step's id; None: the error says which."""
+    return {"error": ERROR, "message": MESSAGE, "step": FAILED_STEP if step is None else literal(step.id)}

@@ -9,6 +9,7 @@ from aslant.error_names import ALL
 from translator.asl import native, tasks
 from translator.asl.approvals import approval_step
 from translator.asl.block import Block, Machine, Origin, State, close, error_object
+from translator.asl.children import child_step
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
 from translator.asl.retries import retry_rules
 from translator.asl.values import Bind, literal, query
@@ -64,7 +65,7 @@ def _run(machine: Machine, block: Block, run: Run, following: str | None, arms: 
     elif step.type == "wait":
         main, deferred = native.wait_step(machine, block, run, following)
     elif step.type == "workflow":
-        main, deferred = tasks.child_step(machine, block, run, following)
+        main, deferred = child_step(machine, block, run, following)
     elif step.type == "approval":
         main, deferred = approval_step(machine, block, run, following)
     elif "value" in step.config and step.type in native.COMPUTED:
@@ -123,12 +124,12 @@ def body_states(machine: Machine, block: Block, body: Body, label: str, failed: 
     if body.inner is None:
         return close(block, emit(machine, block, body.plan, None))
     inner = body_block(machine, Body(body.inner, body.plan), label)
+    _name_failed_steps(machine, block, inner, label)
     state: State = {"Type": "Parallel", "Branches": [close(inner, emit(machine, inner, body.plan, None))]}
     if block.fail is not None:
         variable = block.fail[1]
-        error = {"error": query("$states.errorOutput.Error"), "message": error_object(_NOBODY)["message"], "step": ""}
         state["Catch"] = [
-            {"ErrorEquals": [kind], "Assign": {variable: error}, "Next": block.fail[0]}
+            {"ErrorEquals": [kind], "Assign": {variable: error_object(None)}, "Next": block.fail[0]}
             for kind in (tasks.DATA_LIMIT, "States.ALL")
         ]
     machine.go(block, state, None, _received(machine, [inner]))
@@ -138,7 +139,17 @@ def body_states(machine: Machine, block: Block, body: Body, label: str, failed: 
     return close(block, name)
 
 
-_NOBODY = Step(id="", type="parallel")
+def _name_failed_steps(machine: Machine, around: Block, inner: Block, label: str) -> None:
+    """Where the block around collects failures, those of `inner` leave it with the id of their step."""
+    if around.fail is None:
+        return
+    variable = machine.variables.new_name.new(f"{label}_failure")
+    name = machine.states.new(label, "failed")
+    # `failedStep` comes first: FAILED_STEP looks for it there.
+    cause = f'{{"failedStep":${variable}.step,"errorMessage":${variable}.message}}'
+    inner.states[name] = {"Type": "Fail", "Error": query(f"${variable}.error"), "Cause": query(f"$string({cause})")}
+    machine.origins[name] = Origin("", "failed", machine.workflow.at)
+    inner.fail = (name, variable)
 
 
 def _received(machine: Machine, blocks: Many[Block]) -> dict[Slot, str]:
@@ -178,6 +189,8 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
     others = len(plan.bodies) - 1
     label = f"{first.id} + {others} more"
     blocks = [body_block(machine, body, label, bare=True) for body in plan.bodies]
+    for inner in blocks:
+        _name_failed_steps(machine, block, inner, label)
     maps = [body_states(machine, inner, body, label) for inner, body in zip(blocks, plan.bodies, strict=True)]
     state = _side_by_side(machine, block, maps, plan.limit)
     received = _received(machine, blocks)
@@ -187,7 +200,7 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
     if block.fail is not None:
         name, variable = block.fail
         state["Catch"] = [
-            {"ErrorEquals": [kind], "Assign": {variable: error_object(first)}, "Next": name}
+            {"ErrorEquals": [kind], "Assign": {variable: error_object(None)}, "Next": name}
             for kind in (tasks.DATA_LIMIT, "States.ALL")
         ]
     machine.go(block, state, following, received)

@@ -32,7 +32,7 @@ class StateNames:
 
 
 # Names that expressions of the emitter use for themselves.
-RESERVED = frozenset({"states", "each", "cause", "list"})
+RESERVED = frozenset({"states", "each", "cause", "list", "given"})
 
 
 class VariableNames:

@@ -12,13 +12,11 @@ from translator.asl.block import CAUSE, ERROR, Block, Machine, State, error_obje
 from translator.asl.plan import Run
 from translator.asl.retries import SERVICE, retry_rules
 from translator.asl.values import Deferred, Writer, literal, query
-from translator.expressions.jsonata import text_literal
 from translator.expressions.references import slots
 from translator.expressions.serialize import dump
-from translator.expressions.tree import Literal, Node, Slot
+from translator.expressions.tree import Node, Slot
 from translator.findings import asl as rules
 from translator.model.workflow import Retry, Step
-from translator.passes.fold import as_node
 from translator.passes.policies import reactions
 
 INVOKE = "arn:aws:states:::lambda:invoke"
@@ -202,68 +200,3 @@ def _as_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _as_value(item) for key, item in value.items()}
     return [_as_value(item) for item in value] if isinstance(value, list) else value
-
-
-def child_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:
-    """A child workflow: an execution of its own, whose name tells parent, step, iteration and attempt apart."""
-    step = run.step
-    writer = machine.writer(block, step, machine.own_input(block, step))
-    placeholder = "workflow_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in step.workflow)
-    while machine.workflows.get(placeholder, step.workflow) != step.workflow:
-        placeholder += "_"
-    machine.workflows[placeholder] = step.workflow
-    given: Any = step.input if step.input is not None else {}
-    child = machine.children.get(step.workflow)
-    defaults: dict[str, Any] = {}
-    if child is not None and child.inputs:
-        defaults = {k: as_literals(spec["default"]) for k, spec in child.inputs.items() if spec.get("default") is not None}
-    if isinstance(given, dict):
-        given = {key: value for key, value in defaults.items() if key not in given} | given
-    value = {} if given == {} else writer.value(given)
-    if defaults and not isinstance(given, dict):
-        value = query(f"$merge([{writer.source(as_node(defaults))},{writer.source(as_node(given))}])")
-    iteration = "[" + ",".join(writer.bind(Slot("index", loop)) for loop in run.frame.loops) + "]"
-    name = (
-        f'"{_ascii(step.id)}-"&$hash($string([$states.context.Execution.Id,{text_literal(step.id)},{iteration},'
-        '$states.context.State.RetryCount]),"MD5")'
-    )
-    # The parent's tenant and user, and an id of its own: requests and idempotency keys of children must not meet.
-    version = f'"version":{text_literal(child.version)},' if child is not None else ""
-    execution = (
-        f'$merge([$states.context.Execution.Input.execution,{{"id":{name},"workflow":{text_literal(step.workflow)},{version}'
-        f'"parent":{{"execution":$states.context.Execution.Id,"step":{text_literal(step.id)},"iteration":{iteration},'
-        '"attempt":$states.context.State.RetryCount}}])'
-    )
-    limit = math.ceil(step.timeout or machine.workflow.settings.timeout or CHILD_LIMIT)
-    retry, _ = retry_rules(*retries_of(machine, step), machine.findings, service=False)
-    state: State = {
-        "Type": "Task",
-        "Resource": "arn:aws:states:::states:startExecution" + (".sync:2" if step.wait_for_completion else ""),
-        "Arguments": {
-            "StateMachineArn": "${" + placeholder + "}",
-            "Name": query(name),
-            "Input": {
-                "input": value,
-                "context": query("$merge([$states.context.Execution.Input.context])"),
-                "execution": query(execution),
-            },
-        },
-        "TimeoutSeconds": max(1, limit),
-    }
-    if retry:
-        state["Retry"] = retry
-    result = "$states.result.Output" if step.wait_for_completion else '{"execution":$states.result.ExecutionArn}'
-    return finish(machine, block, run, state, result, following), writer.deferred
-
-
-def as_literals(value: Any) -> Any:
-    """Plain JSON as a `Value`: its texts become literals."""
-    if isinstance(value, str):
-        return Literal(value)
-    if isinstance(value, dict):
-        return {key: as_literals(item) for key, item in value.items()}
-    return [as_literals(item) for item in value] if isinstance(value, list) else value
-
-
-def _ascii(text: str) -> str:
-    return "".join(c if c.isascii() and (c.isalnum() or c == "_") else "-" for c in text)[:40].strip("-") or "child"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import types
 from collections import defaultdict
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from translator.diagnostics import Findings
 from translator.findings import dialects as rules
+from translator.nearest import nearest
 from translator.source import Map, position_of
 
 MOST = 100
@@ -45,8 +45,8 @@ def check(schema: type[BaseModel], document: Map, findings: Findings, within: st
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """A hint that names the known word closest to `word`, or `otherwise` when none is close."""
-    close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    return f"did you mean `{close[0]}`?" if close else otherwise
+    close = nearest(word, known)
+    return f"did you mean `{close}`?" if close else otherwise
 
 
 def label(path: Path, within: str = "") -> str:

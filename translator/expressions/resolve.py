@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,12 +28,16 @@ from translator.expressions.tree import (
     Unary,
 )
 from translator.findings import expressions as rules
+from translator.nearest import is_slip, nearest
 
 INPUT_ROOTS = frozenset({"input", "inputs", "parameters", "params"})
 VARIABLE_ROOTS = frozenset({"vars", "variables"})
 STEP_ROOTS = frozenset({"steps", "nodes", "tasks"})
 OBJECT_ROOTS = frozenset({"context", "workflow", "execution"})
 _OWN = {"output": "output", "status": "status", "error": "error"}
+_ERROR_FIELDS = ("error", "message", "step")
+SHOWN = 12  # names in a hint
+_WORDS = frozenset({"errors", "stats", "steps", "massage"})  # close to these, and words of their own
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,9 @@ def resolve(node: Node, names: Names, findings: Findings) -> Node:
 
 
 def did_you_mean(name: str, options: Iterable[str]) -> str:
-    """A hint that names the closest options, or none."""
-    near = [option for option in options if abs(len(option) - len(name)) <= 3]
-    close = difflib.get_close_matches(name, near, n=1, cutoff=0.6)
-    return f"did you mean {close[0]}?" if close else ""
+    """A hint that names the closest option, or none."""
+    close = nearest(name, options)
+    return f"did you mean {close}?" if close else ""
 
 
 class _Resolver:
@@ -129,7 +131,8 @@ class _Resolver:
         if names.inputs is not None and name in names.inputs:
             return Attribute(Slot("input", "", at), name, at)
         if root := _root_of(name):
-            return self.refuse(rules.INCOMPLETE, f"{name} is not a value by itself", at, f"write {root}")
+            whose = f"; name one of {_listed(names.steps)}" if names.steps and "<id>" in root else ""
+            return self.refuse(rules.INCOMPLETE, f"{name} is not a value by itself", at, f"write {root}{whose}")
         return self.unknown(node, local)
 
     def unknown(self, node: Name, local: frozenset[str]) -> Node:
@@ -142,7 +145,7 @@ class _Resolver:
         elif node.name in ("item", "index"):
             hint = f"{node.name} is known inside of a loop only"
         elif not hint:
-            shown = ", ".join([*here[:12], *roots])
+            shown = ", ".join([*here[:SHOWN], *(["…"] if len(here) > SHOWN else []), *roots])
             hint = f"known here: {shown}; a text needs quotes: '{node.name}'"
         return self.refuse(rules.UNKNOWN_NAME, f"the name {node.name} is not known here", node.at, hint)
 
@@ -161,8 +164,14 @@ class _Resolver:
         if key is not None and isinstance(of, (Attribute, Index)) and (step := self.step(of, local)) is not None:
             if key in _OWN:
                 return Slot(_OWN[key], step, node.at)
+            if meant := _slip(key, _OWN):
+                return self.refuse(rules.UNKNOWN_PART, f"a step has no {key}", node.at,
+                    f"did you mean {meant}? A field {key} of its output is read by {of.of.name}.{step}.output.{key}")  # type: ignore[union-attr]
             return Attribute(Slot("output", step, of.at), key, node.at)
         holder = self.node(of, local)
+        if isinstance(holder, Slot) and holder.kind == "error" and (meant := _slip(key or "", _ERROR_FIELDS)):
+            return self.refuse(rules.UNKNOWN_PART, f"an error has no {key}", node.at,
+                f"did you mean {meant}? An error has {', '.join(_ERROR_FIELDS)}")
         if isinstance(node, Attribute):
             return Attribute(holder, node.name, node.at)
         assert computed is not None
@@ -184,7 +193,7 @@ class _Resolver:
         names, at = self.names, node.at
         if root in INPUT_ROOTS:
             if key is not None and names.inputs is not None and key not in names.inputs:
-                declared = ", ".join(sorted(names.inputs)) or "none"
+                declared = _listed(names.inputs) or "none"
                 return self.refuse(rules.UNKNOWN_INPUT, f"there is no input {key}", at,
                     did_you_mean(key, names.inputs) or f"declared inputs: {declared}")
             return Attribute(Slot("input", "", node.of.at), key, at) if key is not None else None
@@ -215,7 +224,7 @@ class _Resolver:
                 f"write the name as a text: {root}['name']")
         if key in options:
             return Slot(kind, key, at)
-        shown = ", ".join(sorted(options)[:12]) or "none"
+        shown = _listed(options) or "none"
         return self.refuse(rule, f"there is no {noun} {key}", at,
             did_you_mean(key, options) or f"known: {shown}")
 
@@ -241,9 +250,22 @@ class _Resolver:
         return replace(node, args=args)
 
 
+def _slip(key: str, known: Iterable[str]) -> str:
+    """Which of the known names was meant by a name that nearly is one; empty when it is one, or none is near."""
+    if key in known or key in _WORDS:
+        return ""
+    return next((meant for meant in known if is_slip(key, meant)), "")
+
+
 def _moved(node: Node, at: Position) -> Node:
     """What a name stands for, at the place of the name."""
     return replace(node, at=at)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """The first names in their order; a list that is cut says so."""
+    ordered = sorted(names)
+    return ", ".join([*ordered[:SHOWN], *(["…"] if len(ordered) > SHOWN else [])])
 
 
 def _root_of(name: str) -> str:

@@ -44,6 +44,10 @@ COMPUTED_NAME = Rule("E017", Severity.ERROR, "computed reference",
 NO_FILE_SYSTEM = Rule("E018", Severity.ERROR, "there is no file system",
     "Steps run in functions without a shared disk, so `file_exists` has nothing to ask. Let the step that makes the"
     " file say so in its output, or ask the artifact bucket in a step.")
+UNKNOWN_PART = Rule("E019", Severity.ERROR, "no such part of a step or of an error",
+    "A step has `output`, `status` and `error`; an error has `error`, `message` and `step`. Any other name after a step's"
+    " id is a field of its output, but one that nearly is one of these is taken for a slip. A field that is really called"
+    " so is read by its full path: `steps.build.output.outputs`.")
 TYPE_MISMATCH = Rule("E020", Severity.ERROR, "types that can never fit",
     "The operation would fail each time: ordering and arithmetic need two numbers (or two texts for ordering and `+`)."
     " Convert first: `number(x)`, `str(x)`.")

@@ -10,7 +10,7 @@ from aslant.inputs import declaration
 from aslant.step_types import STEP_TYPES
 from translator.diagnostics import Findings
 from translator.expressions.tree import Literal
-from translator.expressions.types import certain_mismatch
+from translator.expressions.types import certain_mismatch, kind
 from translator.findings import asl as asl_rules
 from translator.findings import expressions as expression_rules
 from translator.findings import graph as rules
@@ -73,6 +73,11 @@ def check_types(step: Step, workflow: Workflow, findings: Findings) -> None:
         if not isinstance(node, Literal):
             for at, message in certain_mismatch(node, type_of):
                 findings.add(expression_rules.TYPE_MISMATCH, message, at)
+    if step.type == "foreach" and is_node(step.items) and not isinstance(step.items, Literal):
+        found = kind(step.items, type_of)
+        if found not in (None, "array"):
+            at = _at(step, "items")
+            findings.add(expression_rules.TYPE_MISMATCH, f"the items of {step.id!r} are a list, and this is {found}", at)
 
 
 def _at(step: Step, *path: str | int) -> Any:

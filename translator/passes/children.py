@@ -61,7 +61,8 @@ def _check_input(step: Step, child: Workflow, findings: Findings) -> None:
         if key not in child.inputs:
             near = closest(key, list(child.inputs))
             findings.add(
-                rules.UNKNOWN_INPUT, f"the workflow {child.id!r} has no input {key!r}", step.at,
+                rules.UNKNOWN_INPUT, f"the workflow {child.id!r} has no input {key!r}",
+                position_of(step.source, ("input", key)),
                 hint=f"did you mean {near!r}?" if near else "",
             )
     for key, spec in child.inputs.items():
@@ -74,4 +75,5 @@ def _check_input(step: Step, child: Workflow, findings: Findings) -> None:
                     position_of(step.source, ("input", key)),
                 )
         elif spec.get("required") and spec.get("default") is None:
-            findings.add(rules.MISSING_INPUT, f"the workflow {child.id!r} needs the input {key!r}", step.at)
+            findings.add(rules.MISSING_INPUT, f"the workflow {child.id!r} needs the input {key!r}",
+                position_of(step.source, ("input",)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from translator.diagnostics import Findings, Position
 from translator.expressions.references import slots
 from translator.expressions.resolve import Names, resolve
-from translator.expressions.tree import Binary, Literal, Node, Slot
+from translator.expressions.tree import Compare, Conditional, Literal, Node, Slot
 from translator.findings import graph as rules
 from translator.graph.scope import Graph, Scope
 from translator.model.values import map_nodes
@@ -208,15 +208,15 @@ class _Resolver:
         if not found:
             return None
         found.sort(key=lambda item: item[0][0].rank[item[0][1]], reverse=True)
-        parts: list[Node] = []
+        writers: list[str] = []
         for _, scope, index in found:
-            step = scope.steps[index]
-            parts.append(Slot("output", step.id))
-            if scope.live[index] is None and step.when is None:
+            writers.append(scope.steps[index].id)
+            if scope.live[index] is None and scope.steps[index].when is None:
                 break
-        result = parts[-1]
-        for part in reversed(parts[:-1]):
-            result = Binary("??", part, result)
+        result: Node = Slot("output", writers[-1])
+        for writer in reversed(writers[:-1]):
+            skipped = Compare(Slot("status", writer), (("==", Literal("skipped")),))
+            result = Conditional(skipped, result, Slot("output", writer))
         return result
 
     def check_writers(self, scope: Scope) -> None:

@@ -89,3 +89,46 @@ def test_the_circle_of_calls_is_shown() -> None:
             "id: a\nsteps: [{id: s, type: workflow, workflow: b}]", "id: b\nsteps: [{id: s, type: workflow, workflow: a}]"
         )
     assert "a → b → a" in {found.message.split(": ")[-1] for found in caught.value.diagnostics}
+
+
+@pytest.mark.parametrize(("given", "says"), [
+    ("{x: '{{ input.v }}'}", "x: a number is wanted"), ("{x: 1, y: '{{ input.v }}'}", "y: a number is wanted"),
+    ("'{{ input }}'", "x: a number is wanted"),
+])
+def test_a_child_refuses_what_it_does_not_take(skills: Skills, given: str, says: str) -> None:
+    result = run_text(f"""
+        id: par
+        steps: [{{id: call, type: workflow, workflow: kid, input: {given}}}]
+    """, KID, input={"v": "text"})
+    assert result.status == "failed"
+    assert result.error is not None
+    assert says in result.error.message
+    assert skills.count("echo") == 0
+
+
+def test_a_computed_input_is_taken_with_the_childs_defaults(skills: Skills) -> None:
+    result = run_text("""
+        id: par
+        steps: [{id: call, type: workflow, workflow: kid, input: "{{ input }}"}]
+    """, KID, input={"x": 2})
+    assert result.output == {"call": {"add": 27}}
+
+
+def test_an_integer_is_a_whole_number(skills: Skills) -> None:
+    kid = KID.replace("{type: number, required: true}", "{type: integer, required: true}")
+    parent = "id: par\nsteps: [{id: call, type: workflow, workflow: kid, input: {x: '{{ input.v }}'}}]"
+    assert run_text(parent, kid, input={"v": 2}).output == {"call": {"add": 27}}
+    assert run_text(parent, kid, input={"v": 2.5}).status == "failed"
+
+
+def test_the_error_of_a_child_is_readable(skills: Skills) -> None:
+    result = run_text("""
+        id: par
+        steps:
+          - {id: call, type: workflow, workflow: kid, on_failure: continue}
+          - {id: after, type: transform, depends_on: [call], config: {expression: "errors.call.message"}}
+    """, """
+        id: kid
+        steps: [{id: f, type: skill, config: {skill: fail, parameters: {message: "a \\"quoted\\" word"}}}]
+    """)
+    assert result.output == {"after": 'NoisyError: step f: a "quoted" word'}

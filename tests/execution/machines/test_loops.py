@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.execution.support import Skills, run_text
+from translator.diagnostics import TranslatorError
 
 
 def test_results_keep_the_order_of_the_items(skills: Skills) -> None:
@@ -176,3 +177,11 @@ def test_a_condition_that_runs_in_a_function_inside_of_nested_loops(skills: Skil
                   - {id: got, type: transform, depends_on: [{step: route, on: [a]}], config: {expression: "upper(cell)"}}
     """)
     assert result.output == {"rows": [["AX", None], ["AY"]]}
+
+
+def test_items_that_are_certainly_no_list_are_refused() -> None:
+    with pytest.raises(TranslatorError, match="a list"):
+        run_text("""
+            inputs: {n: {type: integer, required: true}}
+            steps: [{id: each, type: foreach, items: "{{ input.n }}", steps: [{id: one, type: wait, seconds: 1}]}]
+        """, input={"n": 1})

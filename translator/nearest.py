@@ -1,0 +1,36 @@
+"""The known word that somebody meant when they wrote one that is not known."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+MOST = 2000  # words that are looked at
+ALIKE = 0.7  # below that a guess misleads more often than it helps: `fetch` is no `foreach`
+ALIKE_SHORT = 0.6  # one wrong letter of three
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word closest to `word`, upper and lower case alike; empty when none is close."""
+    wanted = word.lower()
+    options: dict[str, str] = {}
+    for option in known:
+        if abs(len(option) - len(word)) <= 3:
+            options.setdefault(option.lower(), option)
+        if len(options) >= MOST:
+            break
+    close = difflib.get_close_matches(wanted, options, n=1, cutoff=ALIKE if len(word) > 3 else ALIKE_SHORT)
+    return options[close[0]] if close else ""
+
+
+def is_slip(word: str, meant: str) -> bool:
+    """Whether `word` is `meant` with one letter lacking, added, wrong or swapped with the next, or in other capitals."""
+    word, other = word.lower(), meant.lower()
+    if word == other:
+        return True
+    if abs(len(word) - len(other)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+    left, right = word[start:], other[start:]
+    return (left[1:] == right[1:] or left[1:] == right or left == right[1:]
+        or (left[:2] == right[1::-1] and left[2:] == right[2:]))
