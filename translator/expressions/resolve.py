@@ -37,7 +37,7 @@ OBJECT_ROOTS = frozenset({"context", "workflow", "execution"})
 _OWN = {"output": "output", "status": "status", "error": "error"}
 _ERROR_FIELDS = ("error", "message", "step")
 SHOWN = 12  # names in a hint
-_WORDS = frozenset({"errors", "stats", "steps", "massage"})  # close to these, and words of their own
+_FIELDS = frozenset({"errors", "stats"})  # close to a part of a step, but names that outputs often have
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class _Resolver:
         if key is not None and isinstance(of, (Attribute, Index)) and (step := self.step(of, local)) is not None:
             if key in _OWN:
                 return Slot(_OWN[key], step, node.at)
-            if meant := _slip(key, _OWN):
+            if meant := _slip(key, _OWN, _FIELDS):
                 return self.refuse(rules.UNKNOWN_PART, f"a step has no {key}", node.at,
                     f"did you mean {meant}? A field {key} of its output is read by {of.of.name}.{step}.output.{key}")  # type: ignore[union-attr]
             return Attribute(Slot("output", step, of.at), key, node.at)
@@ -250,9 +250,9 @@ class _Resolver:
         return replace(node, args=args)
 
 
-def _slip(key: str, known: Iterable[str]) -> str:
+def _slip(key: str, known: Iterable[str], meant_so: Collection[str] = ()) -> str:
     """Which of the known names was meant by a name that nearly is one; empty when it is one, or none is near."""
-    if key in known or key in _WORDS:
+    if key in known or key in meant_so:
         return ""
     return next((meant for meant in known if is_slip(key, meant)), "")
 

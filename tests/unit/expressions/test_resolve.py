@@ -101,3 +101,44 @@ def test_determinism() -> None:
     assert is_deterministic(resolved("len(version) + 1"))
     for text in ("now()", "[uuid() for x in version]", "random() > 0.5", "env.STAGE"):
         assert not is_deterministic(resolved(text))
+
+
+@pytest.mark.parametrize(("text", "meant"), [
+    ("steps.build.ouput", "output"), ("steps.build.outptu.size", "output"), ("steps.build.outputs", "output"),
+    ("nodes.build['Output']", "output"), ("tasks.build.staus == 'failed'", "status"), ("steps.build.eror", "error"),
+    ("errors.build.mesage", "message"), ("errors['build'].errors", "error"), ("steps.build.error.messages", "message"),
+])
+def test_slips_in_the_parts_of_a_step_are_errors(text: str, meant: str) -> None:
+    findings = Findings()
+    node = parse(text, START, findings, STEPS)
+    assert node is not None
+    resolve(node, NAMES, findings)
+    assert [found.code for found in findings.items] == ["E019"]
+    assert f"did you mean {meant}?" in findings.items[0].hint
+
+
+@pytest.mark.parametrize(("text", "field"), [
+    ("steps.build.errors", "errors"), ("steps.build.stats", "stats"), ("steps.build.result", "result"),
+    ("steps.build.output.outputs", "outputs"),
+])
+def test_fields_of_an_output_are_no_slips(text: str, field: str) -> None:
+    assert resolved(text) == Attribute(Slot("output", "build"), field)
+
+
+def test_a_guess_is_made_only_for_words_that_are_close() -> None:
+    for text, hint in (("strftime(1)", "known: "), ("uper('a')", "did you mean upper?"), ("mim(1)", "did you mean min?")):
+        findings = Findings()
+        node = parse(text, START, findings, STEPS)
+        assert node is not None
+        resolve(node, NAMES, findings)
+        assert findings.items[0].hint.startswith(hint)
+
+
+def test_lists_of_names_that_are_cut_say_so() -> None:
+    many = Names(steps=tuple(f"step_{number:02}" for number in range(20)))
+    for text in ("errors", "steps.x"):
+        findings = Findings()
+        node = parse(text, START, findings)
+        assert node is not None
+        resolve(node, many, findings)
+        assert findings.items[0].hint.endswith("step_11, …")

@@ -123,7 +123,7 @@ def _message(model: type[Config], path: Path, error: Any) -> str:
 def _unknown_key(model: type[Config], path: Path) -> str:
     owner = _model_at(model, path[:-1])
     keys = sorted(field.alias or name for name, field in owner.model_fields.items()) if owner else []
-    close = difflib.get_close_matches(str(path[-1]), keys, 1, 0.6)
+    close = difflib.get_close_matches(str(path[-1]), keys, 1, 0.7)
     tail = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(keys)}"
     return f"unknown key {path[-1]}; {tail}"
 
