@@ -16,7 +16,8 @@ from translator.reporting import excerpt, place, visible
 _HINTS = {
     "SkillNotFound": "register it with --skills MODULE, or run with --simulate",
     "StepTypeUnavailable": "run with --simulate to go on with a marked result",
-    "AuthenticationError": "if a secret is missing, give it with --secret NAME=VALUE",
+    "SecretNotFound": "give it with --secret NAME=VALUE",
+    "AuthenticationError": "the other side did not take the credentials",
     "AuthorizationError": "a private address is reached only when ASLANT_HTTP_ALLOW names it (host or CIDR block)",
     "ApprovalRejected": "`on_reject: continue` makes a no an answer like any other",
     "ApprovalExpired": "answer it with --approve STEP=…, or on a terminal",

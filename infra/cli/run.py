@@ -11,11 +11,15 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TextIO
 
 from aslant.errors import ValidationError
 from aslant.inputs import InputProblem
+from aslant.settings import Settings
+from infra.cli import needs
 from infra.cli.arguments import answers, gather, print_problems
+from infra.cli.diverted import diverted
 from infra.cli.errors import FINDINGS, RUN_FAILED, USAGE, UsageError
 from infra.cli.files import read_all, texts
 from infra.cli.output import add_strict, console, exit_code, live, person, print_findings
@@ -128,35 +132,63 @@ def _run(
 ) -> int:
     # The local cloud is slow to import: only a run that really starts pays for it.
     from infra.cli import ask, outcome, watch
-    from infra.local.runner import run
+    from infra.local.runner import registered_skills, run
 
     asking = ask.Person() if person() and "-" not in args.files and not args.json else None
     prepared = answers(args.approve, outcome.approval_steps(compilations))
+    secrets = _secrets(args.secret)
     showing = args.watch if args.watch is not None else not args.json
     observer = watch.Silent()
     if showing:
         observer = watch.Tree(console(sys.stderr)) if live(sys.stderr) else watch.Lines(sys.stderr)
     if args.skills:
         sys.path.insert(0, os.getcwd())  # a module is looked for here first, as with `python -m`
-    try:
-        result = run(
-            compilations, given, skill_modules=args.skills, simulate=args.simulate, secrets=_secrets(args.secret),
-            approver=ask.Prepared(prepared, asking), time_scale=args.time_scale, timeout=args.timeout,
-            observer=observer,
-        )
-    except (ValidationError, ask.BadAnswer) as error:
-        raise UsageError(str(error)) from None
-    if args.json:
-        sys.stdout.write(outcome.as_json(result))
-    else:
-        if args.timeline:
-            from infra.cli.gantt import chart
+    with diverted(secrets.values()) as stdout:
+        try:
+            with registered_skills(args.skills):
+                lacks = needs.lacking(compilations, secrets, Settings.read())
+                if lacks and not args.simulate:
+                    return _lacking(args, lacks, shown, stdout)
+                stand_ins = {lack.name: f"simulated-secret-{lack.name}" for lack in lacks if lack.kind == "secret"}
+                result = run(
+                    compilations, given, simulate=args.simulate, secrets=secrets | stand_ins,
+                    approver=ask.Prepared(prepared, asking), time_scale=args.time_scale, timeout=args.timeout,
+                    observer=observer,
+                )
+        except (ValidationError, ask.BadAnswer) as error:
+            raise UsageError(str(error)) from None
+        result = dataclasses.replace(result, notes=(*_notes(compilations, secrets, stand_ins), *result.notes))
+        if args.json:
+            stdout.write(outcome.as_json(result))
+        else:
+            if args.timeline:
+                from infra.cli.gantt import chart
 
-            sys.stderr.write("\n" + chart(result))
-        sys.stderr.write(outcome.as_text(result, shown))
-        if result.status == "completed":
-            sys.stdout.write(json.dumps(result.output, indent=2, ensure_ascii=False) + "\n")
+                sys.stderr.write("\n" + chart(result))
+            sys.stderr.write(outcome.as_text(result, shown))
+            if result.status == "completed":
+                stdout.write(json.dumps(result.output, indent=2, ensure_ascii=False) + "\n")
     return 0 if result.status == "completed" else RUN_FAILED
+
+
+def _lacking(args: argparse.Namespace, lacks: Sequence[needs.Lack], shown: dict[str, str], stdout: TextIO) -> int:
+    """Nothing was started: skills or secrets are not there."""
+    sys.stderr.write(needs.as_text(lacks, shown))
+    if args.json:
+        document = {"status": "refused", "findings": [], "input_problems": [],
+            "missing": [lack.as_dict() for lack in lacks]}
+        stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    return FINDINGS
+
+
+def _notes(
+    compilations: Sequence[Compilation], secrets: Mapping[str, str], stand_ins: Mapping[str, str]
+) -> Iterator[str]:
+    if stand_ins:
+        yield f"secrets that were not given had a stand-in: {', '.join(stand_ins)}"
+    used = needs.secrets_of(compilations)
+    if unused := [name for name in secrets if name not in used]:
+        yield f"no step uses the secret {', '.join(unused)}"
 
 
 def _secrets(options: Sequence[str]) -> dict[str, str]:

@@ -133,7 +133,8 @@ class Tree(Silent):
     def _show(self) -> None:
         from rich.live import Live
 
-        self._live = Live(self._render(), console=self._console, auto_refresh=False, transient=False)
+        self._live = Live(self._render(), console=self._console, auto_refresh=False, transient=False,
+            redirect_stdout=False)  # `aslant run` diverts it itself, without secrets
         self._live.start()
 
     def _render(self) -> Any:

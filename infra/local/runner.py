@@ -123,7 +123,7 @@ def run(
     """
     called = time.monotonic()
     facts = _Facts()
-    with _skills(skill_modules), LocalCloud(time_scale=time_scale, environment=_environment(simulate)) as cloud:
+    with registered_skills(skill_modules), LocalCloud(time_scale=time_scale, environment=_environment(simulate)) as cloud:
         clients.forget()  # one made outside would talk to AWS
         settings = Settings.read()
         functions = provision.register_functions(cloud, compilations, facts.wrap, warm=time_scale > 1)
@@ -155,7 +155,7 @@ def _environment(simulate: bool) -> dict[str, str]:
 
 
 @contextmanager
-def _skills(modules: Sequence[str]) -> Iterator[None]:
+def registered_skills(modules: Sequence[str]) -> Iterator[None]:
     """Skills of `modules` are registered inside; afterwards the registry is as it was."""
     before = {name: skills.find(name, {}) for name in skills.names()}
     try:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -139,10 +142,11 @@ def test_an_unknown_skill_lists_the_known_ones_and_is_simulated_on_request(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "other.py").write_text("def dubble(n): return n", encoding="utf-8")
-    document = ran(["flow.yaml", "--skills", "other.py"], capsys, code=3)
-    assert document["error"]["error"] == "SkillNotFound" and "dubble" in document["error"]["message"]
-    assert (document["error"]["step"], document["error"]["line"]) == ("twice", 8)
-    assert states(document)["never"] == "not_started"
+    document = ran(["flow.yaml", "--skills", "other.py"], capsys, code=1)
+    assert document["status"] == "refused"
+    assert [(row["kind"], row["name"], row["step"], row["line"]) for row in document["missing"]] == [
+        ("skill", "double", "twice", 8), ("skill", "double", "never", 14), ("skill", "double", "one", 19)]
+    assert "did you mean dubble?" in document["missing"][0]["message"]
     (folder / "flow.yaml").write_text(FLOW.replace(
         '"steps.twice.output > 100"', '"input.n > 100"'), encoding="utf-8")
     document = ran(["flow.yaml", "--simulate"], capsys)
@@ -288,3 +292,79 @@ def test_the_timeline_has_a_bar_for_each_step_that_ran(tmp_path: Path, capsys: p
     rows = [line.split()[0] for line in shown.splitlines() if "█" in line]
     assert sorted(rows) == ["each", "one[0]", "one[1]", "route", "twice"]
     assert "not taken: never" in shown
+
+
+LACKING = """\
+dialect: canonical
+name: lacking
+steps:
+  - {id: one, type: skill, config: {skill: double, parameters: {n: 1}}}
+  - {id: two, type: skill, config: {skill: nowhere, parameters: {text: "for {{ secrets.door }}"}}}
+  - {id: any, type: skill, config: {skill: "{{ input.which }}", parameters: {}}, when: "input.which != null"}
+inputs: {which: {type: string, required: false}}
+"""
+
+
+def test_what_a_run_lacks_is_told_at_once_and_starts_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "lacking.yaml").write_text(LACKING, encoding="utf-8")
+    (folder / "own.py").write_text("def double(n): open('started', 'w').close()", encoding="utf-8")
+    assert main(["run", "lacking.yaml", "--skills", "own.py"]) == 1
+    shown = capsys.readouterr().err
+    assert "lacking.yaml:5:44: error: step two: no skill 'nowhere' is registered" in shown
+    assert "lacking.yaml:5:" in shown and "the secret 'door' is not given" in shown and "--secret door=VALUE" in shown
+    assert "double" not in shown.replace("registered: double", "") and "step any" not in shown
+    assert not (folder / "started").exists()
+
+
+def test_under_simulation_what_is_lacking_has_a_marked_stand_in(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "lacking.yaml").write_text(LACKING, encoding="utf-8")
+    (folder / "own.py").write_text("def double(n): return n", encoding="utf-8")
+    document = ran(["lacking.yaml", "--skills", "own.py", "--simulate"], capsys)
+    assert document["status"] == "completed" and document["simulated"] == ["two"]
+    assert "secrets that were not given had a stand-in: door" in document["notes"]
+
+
+def test_a_secret_that_nothing_uses_is_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = ran(["flow.yaml", "--skills", "skills.py", "--secret", "spare=tyre"], capsys)
+    assert document["notes"] == ["no step uses the secret spare"]
+
+
+LOUD = """\
+import subprocess, sys
+
+print("imported")
+
+def double(n):
+    print("hello from", n, "psst: open-sesame")
+    sys.stdout.buffer.write(b"bytes\\n")
+    sys.stdout.flush()
+    subprocess.run(["echo", "a program says open-sesame"])
+    return n * 2
+"""
+
+
+def test_what_skills_print_goes_to_standard_error_without_secrets(folder: Path) -> None:
+    (folder / "loud.py").write_text(LOUD, encoding="utf-8")
+    for extra in ([], ["--json"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "infra.cli.main", "run", "flow.yaml", "--skills", "loud.py",
+                "--secret", "word=open-sesame", *extra],
+            cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        assert done.returncode == 0, done.stderr
+        assert set(json.loads(done.stdout)) > {"output"} if extra else json.loads(done.stdout)["twice"] == 10
+        for text in ("imported", "hello from 5 psst: ***", "bytes", "a program says ***"):
+            assert text in done.stderr
+        assert "open-sesame" not in done.stderr
+
+
+def test_a_command_in_this_process_prints_its_result_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "loud.py").write_text('def double(n):\n    print("loud", n)\n    return n * 2', encoding="utf-8")
+    assert main(["run", "flow.yaml", "--skills", "loud.py"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["each"] == [2, 4] and "loud 5" in captured.err and "loud" not in captured.out

@@ -12,7 +12,7 @@ from aslant import bootstrap
 from aslant.adapters import aws_lambda
 from aslant.adapters.aws_errors import step_error
 from aslant.adapters.aws_lambda import AwsLambda
-from aslant.errors import AuthenticationError, RateLimited, StepTimeout, ValidationError
+from aslant.errors import RateLimited, SecretNotFound, StepTimeout, ValidationError
 from aslant.settings import Settings, SettingsError
 
 
@@ -27,7 +27,7 @@ def test_secrets_come_from_secrets_manager_and_then_from_parameters(aws):
     assert port.get("acme", "binary") == "é"
     assert port.get("acme", "other") == "from-parameters"
     for tenant, name in [("acme", "nothing"), ("beta", "token")]:
-        with pytest.raises(AuthenticationError, match="neither a secret"):
+        with pytest.raises(SecretNotFound, match="neither a secret"):
             port.get(tenant, name)
 
 

@@ -40,7 +40,7 @@ class FakeSecrets:
 
     def get(self, tenant: str, name: str) -> str:
         if f"{tenant}_{name}" not in self.values:
-            raise errors.AuthenticationError(f"there is no secret {name!r}")
+            raise errors.SecretNotFound(f"there is no secret {name!r}")
         return self.values[f"{tenant}_{name}"]
 
 
@@ -135,7 +135,7 @@ def test_the_password_of_a_structured_secret_is_hidden_but_its_port_is_not(secre
 
 
 @pytest.mark.parametrize(("places", "name"), [
-    ({"/text": [{"secret": "nope"}]}, "AuthenticationError"),
+    ({"/text": [{"secret": "nope"}]}, "SecretNotFound"),
     ({"/text": [{"secret": "a b"}]}, "ValidationError"),
     ({"/value/9": [{"secret": "token"}]}, "ValidationError"),
 ])

@@ -22,7 +22,7 @@ HTTP = ["HttpError", "ServerError", "RateLimited", "AuthenticationError", "Autho
 # What is retried when a retry lists no errors.
 RETRYABLE = ["NetworkError", "RateLimited", "ServerError", "StepInProgress", *TIMEOUTS]
 # What is never retried, listed or not.
-NEVER_RETRIED = frozenset({"ValidationError", "AuthenticationError", "AuthorizationError"})
+NEVER_RETRIED = frozenset({"ValidationError", "AuthenticationError", "AuthorizationError", "SecretNotFound"})
 
 _MEANING: dict[str, list[str]] = {}
 
@@ -53,6 +53,7 @@ _row("ApprovalRejected", "approvalrejected approvalrejectederror rejected approv
 _row("ApprovalExpired", "approvalexpired approvaltimeout approvalexpirederror expired")
 _row("SandboxError", "sandboxerror scripterror")
 _row("SkillNotFound", "skillnotfound skillnotfounderror skillnotfoundexception")
+_row("SecretNotFound", "secretnotfound secretnotfounderror missingsecret")
 _row("StepTypeUnavailable", "steptypeunavailable")
 
 _HTTP_STATUS = re.compile(r"(?:http_?error|http|status)?[._:]?([1-5][0-9x]{2})\Z", re.IGNORECASE)

@@ -26,7 +26,7 @@ class ValidationError(StepError):
 
 
 class AuthenticationError(StepError):
-    """The other side does not know who we are (HTTP 401, a missing or wrong secret)."""
+    """The other side does not know who we are (HTTP 401, a wrong secret)."""
 
 
 class AuthorizationError(StepError):
@@ -96,6 +96,10 @@ class SandboxError(StepError):
 
 class SkillNotFound(StepError):
     """A skill that nobody registered; the message lists what is registered."""
+
+
+class SecretNotFound(StepError):
+    """A secret that the tenant does not have."""
 
 
 class StepTypeUnavailable(StepError):

@@ -11,7 +11,7 @@ from aslant.contracts import Json
 
 class Secrets(Protocol):
     def get(self, tenant: str, name: str) -> str:
-        """A secret's text. Raises AuthenticationError when there is none, AuthorizationError when it may not be read."""
+        """A secret's text. Raises SecretNotFound when there is none, AuthorizationError when it may not be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,13 @@ class Redactor:
             for value in secret:
                 self.learn(value, _LONG)
 
+    def know(self, text: str) -> None:
+        """Remember a secret as it is stored: its text, its lines, and what its JSON says."""
+        self.learn(text)
+        if "\n" in text:
+            self.learn(text.splitlines())
+        self.learn(_structured(text))
+
     def text(self, text: str) -> str:
         for value in sorted(self._values, key=len, reverse=True):
             text = text.replace(value, _MASK)
@@ -55,7 +62,7 @@ def resolve(
     """The configuration with its secrets in place; `config` itself is not changed.
 
     `places` maps a JSON pointer to the parts of the text there (see `StepInvocation`). Raises ValidationError for a
-    pointer that leads nowhere, AuthenticationError for a secret that does not exist.
+    pointer that leads nowhere, SecretNotFound for a secret that does not exist.
     """
     known: dict[str, str] = {}
 
@@ -64,8 +71,7 @@ def resolve(
             if not _NAME.match(name):
                 raise ValidationError(f"{name[:100]!r} cannot be the name of a secret")
             known[name] = secrets.get(tenant, name)
-            redactor.learn(known[name])
-            redactor.learn(_structured(known[name]))
+            redactor.know(known[name])
         return known[name]
 
     def text_of(part: Json) -> str:

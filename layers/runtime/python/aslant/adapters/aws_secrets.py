@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client
-from aslant.errors import AuthenticationError, NotFoundError
+from aslant.errors import NotFoundError, SecretNotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class AwsSecrets:
         try:
             return self._parameter(path)
         except NotFoundError:
-            raise AuthenticationError(
+            raise SecretNotFound(
                 f"there is no secret {name!r}: neither a secret {path} nor a parameter /{path.lstrip('/')}"
             ) from None
 

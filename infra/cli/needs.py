@@ -1,0 +1,137 @@
+"""What a run needs besides its definitions: the skills and secrets that they name, found before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aslant import skills
+from aslant.settings import Settings
+from translator.diagnostics import Position
+from translator.expressions.tree import Attribute, Index, Literal, Name, Slot, walk
+from translator.model.values import expressions_of
+from translator.model.workflow import Step
+from translator.pipeline import Compilation
+from translator.reporting import excerpt, place, visible
+from translator.source import position_of
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A skill or secret that a step uses and nobody gave; `kind` is skill or secret."""
+
+    kind: str
+    name: str
+    step: str
+    message: str
+    hint: str
+    position: Position
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind, "name": self.name, "step": self.step, "message": self.message, "hint": self.hint,
+            "file": self.position.file, "line": self.position.line, "column": self.position.column,
+        }
+
+
+def lacking(compilations: Sequence[Compilation], secrets: Collection[str], settings: Settings) -> list[Lack]:
+    """Every skill that is named by a literal and not registered, and every secret that is not among `secrets`.
+
+    Each once per place, in the order of the files. Raises ValidationError for modules of skills that cannot be loaded.
+    """
+    found: dict[tuple[str, str, Position], Lack] = {}
+    for compilation in compilations:
+        steps = {step.id: step for step in _steps(compilation)}
+        for name, state in _tasks(compilation.definition):
+            origin = compilation.source_map.get(name)
+            step = steps.get(origin.step) if origin is not None else None
+            label = origin.step if origin is not None else name
+            payload = state["Arguments"]["Payload"]
+            for lack in (*_skill(payload, label, step, compilation, settings),
+                         *_secrets(payload, label, step, compilation, secrets)):
+                found.setdefault((lack.kind, lack.name, lack.position), lack)
+    return sorted(found.values(), key=lambda lack: (lack.position.file, lack.position))
+
+
+def secrets_of(compilations: Sequence[Compilation]) -> set[str]:
+    """Names of all secrets that steps use."""
+    return {
+        part["secret"]
+        for compilation in compilations for _, state in _tasks(compilation.definition)
+        for parts in state["Arguments"]["Payload"].get("secrets", {}).values()
+        for part in parts if isinstance(part, Mapping) and "secret" in part
+    }
+
+
+def as_text(lacks: Sequence[Lack], sources: Mapping[str, str]) -> str:
+    """Each with its place, the source line and what to do."""
+    parts = []
+    for lack in lacks:
+        parts.append(f"{place(lack.position)}: error: step {visible(lack.step)}: {visible(lack.message)}\n"
+            f"{excerpt(lack.position, sources)}  hint: {visible(lack.hint)}\n")
+    return "".join(parts)
+
+
+def _tasks(definition: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The states that call a step's function, with their names, wherever they are."""
+    stack = [definition]
+    while stack:
+        here = stack.pop()
+        for name, state in here.get("States", {}).items():
+            if isinstance(state.get("Arguments"), Mapping) and isinstance(state["Arguments"].get("Payload"), Mapping):
+                yield name, state
+            stack += [*state.get("Branches", ()), *([state["ItemProcessor"]] if "ItemProcessor" in state else ())]
+
+
+def _steps(compilation: Compilation) -> Iterator[Step]:
+    for step in (*compilation.workflow.all_steps(), *compilation.workflow.rollback):
+        yield step
+        if step.compensation is not None:
+            yield step.compensation
+
+
+def _skill(
+    payload: Mapping[str, Any], label: str, step: Step | None, compilation: Compilation, settings: Settings
+) -> Iterator[Lack]:
+    config = payload.get("config")
+    name = config.get("skill") if isinstance(config, Mapping) else None
+    if not isinstance(name, str) or name.startswith("{%"):
+        return  # another type, or a name that only the run knows
+    if step is not None and step.type != "skill" or skills.find(name, settings.skills, settings.skill_modules):
+        return
+    at = compilation.workflow.at if step is None else position_of(step.source, ("config", "skill"))
+    message = str(skills.not_found(name, skills.names(settings.skills)))
+    yield Lack("skill", name, label, message, "register it with --skills MODULE, or run with --simulate", at)
+
+
+def _secrets(
+    payload: Mapping[str, Any], label: str, step: Step | None, compilation: Compilation, given: Collection[str]
+) -> Iterator[Lack]:
+    for parts in payload.get("secrets", {}).values():
+        for part in parts:
+            name = part.get("secret") if isinstance(part, Mapping) else None
+            if name is not None and name not in given:
+                at = compilation.workflow.at if step is None else _use(step, name)
+                yield Lack("secret", name, label, f"the secret {name!r} is not given",
+                    f"give it with --secret {name}=VALUE, or --secret {name} for the environment variable", at)
+
+
+def _use(step: Step, secret: str) -> Position:
+    """Where a step names a secret."""
+    for expression in expressions_of(step):
+        for node in walk(expression):
+            if _names(node, secret):
+                return getattr(node, "at", step.at)
+    return step.at
+
+
+def _names(node: Any, secret: str) -> bool:
+    match node:
+        case Slot(kind="secret", name=name):
+            return bool(name == secret)
+        case Attribute(of=Name(name="secrets"), name=name):
+            return bool(name == secret)
+        case Index(of=Name(name="secrets"), key=Literal(value=name)):
+            return bool(name == secret)
+    return False
