@@ -26,6 +26,7 @@ _OPERATOR = re.compile(
 _PLAIN = {"'": re.compile(r"[^'\\]*"), '"': re.compile(r'[^"\\]*')}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0", "\\": "\\", "'": "'", '"': '"', "/": "/"}
 _DELIMITER = re.compile(r"\$?\{\{")
+_CALLED = re.compile(r"\$([A-Za-z_]\w*)\s*(\()?")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 
 LOOK_ALIKES = {"“": '"', "”": '"', "‘": "'", "’": "'", "≠": "!=", "≤": "<=", "≥": ">=", "−": "-"}
@@ -118,6 +119,8 @@ class Lexer:
         hint = f"write {LOOK_ALIKES[char]}" if char in LOOK_ALIKES else ""
         if char == "&":
             hint = "write `and` or `&&`"
+        elif char == "$" and (called := _CALLED.match(text, start)):  # as JSONata and shells have it
+            hint = f"write {called[1]}{'(…)' if called[2] else ''}, without the dollar sign"
         raise Unreadable(rules.SYNTAX, f"{char!r} has no meaning in an expression", start, 1, hint)
 
     def member(self) -> Token:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from translator.diagnostics import Findings, Position
 from translator.expressions.lexer import Lexer, Token, Unreadable, ids_of
+from translator.expressions.mistakes import missing_operator, slice_in_brackets
 from translator.expressions.paths import CONSTANTS, RESERVED, path
 from translator.expressions.tree import (
     MAX_CHARACTERS,
@@ -86,12 +87,13 @@ class Parser:
         self.lexer = lexer
         self.level = 0
         self.nodes = 0
+        self.previous = Token("op", "", 0, 0)  # what stands before `token`
         self.token = lexer.next()
 
     # -- tokens
 
     def advance(self) -> Token:
-        token = self.token
+        token = self.previous = self.token
         self.token = self.lexer.next()
         return token
 
@@ -108,10 +110,9 @@ class Parser:
 
     def expect(self, op: str, opened: int | None = None) -> Token:
         if not self.token.is_op(op):
-            hint = ""
             if opened is not None and self.token.kind == "end":
                 raise Unreadable(rules.SYNTAX, f"{op} is missing", opened, 1, "what opens here is never closed")
-            raise self.unexpected(f"expected {op}", hint)
+            raise self.unexpected(f"expected {op}")
         return self.advance()
 
     def expect_end(self) -> None:
@@ -126,6 +127,8 @@ class Parser:
         if token.kind == "end":
             return Unreadable(rules.SYNTAX, "the expression ends where a value is expected" if not wanted else
                 f"the expression ends: {wanted}", max(token.start - 1, 0))
+        if wanted != "expected :" and (apart := missing_operator(self.lexer.text, self.previous, token)) is not None:
+            return apart
         shown = self.lexer.text[token.start:token.end][:40]
         message = f"{shown} does not fit here" + (f": {wanted}" if wanted else "")
         return Unreadable(rules.SYNTAX, message, token.start, length, hint)
@@ -140,9 +143,12 @@ class Parser:
         start = self.token.start
         node = self.climb(_COALESCE)
         if self.token.is_word("if"):
-            self.advance()
+            word = self.advance().start
             test = self.climb(_COALESCE)
             if not self.token.is_word("else"):
+                if self.token.kind == "end" or self.token.is_op(")", "]", "}", "}}", ",", ":"):
+                    raise Unreadable(rules.SYNTAX, "the condition has no else", word, 2,
+                        "write `a if condition else b`, with null for nothing")
                 raise self.unexpected("expected else")
             self.advance()
             node = Conditional(test, node, self.expression(), self.place(start))
@@ -256,7 +262,9 @@ class Parser:
                 node = self.attribute(node, start)
             elif self.token.is_op("["):
                 opened = self.advance().start
-                key = self.expression()
+                key = None if self.token.is_op(":") else self.expression()
+                if key is None or self.token.is_op(":"):
+                    raise slice_in_brackets(self.lexer.text, start, opened, self.token)
                 self.expect("]", opened)
                 node = Index(node, key, self.place(start))
             elif self.token.is_op("|"):
@@ -273,7 +281,7 @@ class Parser:
                 return node
 
     def attribute(self, node: Node, start: int) -> Node:
-        token = self.lexer.member()
+        token = self.previous = self.lexer.member()
         self.token = self.lexer.next()
         at = self.place(start)
         if token.kind == "number":

@@ -131,3 +131,22 @@ def test_the_short_way_for_paths_reads_what_the_parser_reads(text: str) -> None:
     assert quick == full
     assert quick is not None and full is not None
     assert [here.at for here in walk(quick)] == [here.at for here in walk(full)]
+
+
+@pytest.mark.parametrize(("text", "column", "length", "message", "hint"), [
+    ("hello world", 7, 5, "an operator or a comma is missing", "quote it if it is text: 'hello world'"),
+    ("[1 2]", 4, 1, "an operator or a comma is missing", ""), ("f(a)(b", 5, 1, "an operator or a comma is missing", ""),
+    ("input.x if input.x > 2", 9, 2, "the condition has no else", "a if condition else b"),
+    ("(a if b)", 4, 2, "the condition has no else", "a if condition else b"),
+    ("f'{input.x}'", 1, 1, "no prefix", "~"), ("[lambda x: x]", 2, 6, "functions", "for x in"),
+    ("input.s[0:2]", 10, 1, "one index", "write slice(input.s, 0, 2)"), ("s[:-1]", 3, 1, "one index", "slice(s, 0, -1)"),
+    ("s[2:]", 4, 1, "one index", "write slice(s, 2)"), ("$sum(input.x)", 1, 1, "'$'", "write sum(…)"),
+    ("1 + $total", 5, 1, "'$'", "write total, without"), ("{'a' 1}", 6, 1, "expected :", ""),
+])
+def test_what_other_languages_write_is_told_what_to_write_here(
+    text: str, column: int, length: int, message: str, hint: str
+) -> None:
+    (found,) = problems(text)
+    assert (found.code, found.position.column, found.position.length) == ("E001", column, length)
+    assert message in found.message
+    assert hint in found.hint

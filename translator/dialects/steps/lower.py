@@ -12,6 +12,7 @@ from translator.dialects.routing import Listed, Target
 from translator.dialects.steps import schema
 from translator.dialects.templates import map_texts, splice_holes, to_canonical_holes
 from translator.dialects.validate import check, did_you_mean
+from translator.expressions.parser import parse
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -266,7 +267,7 @@ class _Reader:
             if "output_key" in config:
                 self.findings.add(rules.NO_EFFECT, "`output_key` has no effect on an operation over items",
                     config.at_key("output_key"))
-        elif key:
+        elif key and parse(result["expression"], config.at("expression"), Findings()) is not None:  # else it is reported alone
             quoted = key.replace("\\", "\\\\").replace('"', '\\"')
             before = f'{{"{quoted}": ('
             at = result.at("expression")
