@@ -38,6 +38,9 @@ _ESCAPED_PAIR = re.compile(
 )
 
 
+_BARE_HOLE = re.compile(r"(?<=[:\-] )\s*\$?\{\{.*\}\}(?:(?! #).)*|\$?\{\{.*?\}\}")
+
+
 class Map(dict[str, Any]):
     """A mapping with the position of itself, of each key and of each value."""
 
@@ -137,8 +140,6 @@ def load(text: str | bytes, findings: Findings, file: str = "") -> Map | None:
             _place_at_end(decoded[: forbidden.start()], file),
             hint=f'inside of double quotes write "\\u{code:04x}"' if code < 0x10000 else "remove it")
         return None
-    if decoded.lstrip().startswith("{"):
-        decoded = _ESCAPED_PAIR.sub(_character, decoded)
     reader = _Reader(findings, file)
     value = reader.read(decoded)
     if reader.failed:
@@ -175,6 +176,7 @@ class _Reader:
         self.lines: list[str] = []
         self.deepest = 0  # the greatest depth in the value being read
         self.hidden: dict[int, int] = {}
+        self.mark = ""  # stands for the backslashes of an escaped pair
 
     def read(self, text: str) -> Any:
         loader = None
@@ -197,7 +199,10 @@ class _Reader:
             mark = error.problem_mark or error.context_mark
             at = min(Position(mark.line + 1, mark.column + 1, 1, self.file), last) if mark else last
             self.failed = True
-            self.findings.add(rules.SYNTAX, yaml_errors.message(error), at, hint=yaml_errors.hint(error, text, at))
+            if (lacking := yaml_errors.missing_colon(error, text, at)) is not None:
+                self.findings.add(rules.SYNTAX, lacking.message, lacking.at, hint=lacking.hint)
+            else:
+                self.findings.add(rules.SYNTAX, yaml_errors.message(error), at, hint=yaml_errors.hint(error, text, at))
         except yaml.reader.ReaderError as error:
             self.failed = True
             self.findings.add(rules.ENCODING, str(error.reason), Position(1, 1, 1, self.file))
@@ -209,15 +214,26 @@ class _Reader:
         return None
 
     def hide(self, text: str) -> str:
-        """The text with other characters in the place of old line breaks; `shown` puts them back."""
+        """The text, as long as before, with other characters in the place of old line breaks and of the backslashes of
+        escaped pairs; `shown` puts back what was meant."""
         used = [old for old in _OLD_BREAKS if old in text]
         free = (code for code in range(0xE000, 0xF8FF) if chr(code) not in text)
         self.hidden = {ord(old): code for old, code in zip(used, free, strict=False)}
         text = text.translate(self.hidden) if self.hidden else text
         self.hidden = {code: old for old, code in self.hidden.items()}
+        if _ESCAPED_PAIR.search(text):
+            self.mark = chr(next(free, 0xF8FF))
+            text = _ESCAPED_PAIR.sub(rf"\1{self.mark}u\2{self.mark}u\3", text)
         return text
 
-    def shown(self, text: str) -> str:
+    def shown(self, event: Any) -> str:
+        """The text of a scalar as it was written."""
+        text = str(event.value)
+        if self.mark and self.mark in text:
+            if event.style == '"':
+                text = re.sub(f"{self.mark}u(.{{4}}){self.mark}u(.{{4}})", _character, text)
+            else:
+                text = text.replace(self.mark, "\\")
         return text.translate(self.hidden) if self.hidden else text
 
     def fail(self, rule: Any, message: str, event: Any, hint: str = "") -> None:
@@ -245,6 +261,16 @@ class _Reader:
             if line.strip():
                 return Position(first + 1, len(line) - len(line.lstrip()) + 1, 1, self.file)
         return Position(first, 1, 1, self.file)
+
+    def quotes(self, event: Any) -> str:
+        """What to write for `{{ x }}` without quotes, which is a mapping in a mapping to YAML."""
+        if not self.lines:
+            self.lines = self.text.split("\n")
+        line, column = self.lines[event.start_mark.line], event.start_mark.column
+        hole = _BARE_HOLE.search(line)
+        while hole is not None and not hole.start() <= column < hole.end():
+            hole = _BARE_HOLE.search(line, hole.end())
+        return f"write it in quotes: {yaml_errors.quoted(hole[0].strip())}" if hole is not None else ""
 
     def count(self, event: Any, more: int = 1) -> None:
         self.nodes += more
@@ -329,22 +355,22 @@ class _Reader:
         if not isinstance(event, yaml.ScalarEvent):
             if isinstance(event, yaml.AliasEvent) and isinstance(self.anchors.get(str(event.anchor)), str):
                 return str(self.alias(event, depth))
-            self.fail(rules.KEY_NOT_TEXT, "a key must be a text", event)
+            self.fail(rules.KEY_NOT_TEXT, "a key must be a text", event, self.quotes(event))
             self.value(event, depth + 1)
             return None
         self.count(event)
         if event.anchor is not None:
-            self.anchors[event.anchor] = self.shown(str(event.value))
+            self.anchors[event.anchor] = self.shown(event)
             self.sizes[event.anchor], self.heights[event.anchor] = 1, 0
         if event.tag is not None and event.tag != "!":
             self.fail(rules.TAG, f"the tag {event.tag} is not allowed", event, "write the plain value")
         if event.value == "<<" and event.implicit[0]:
             self.fail(rules.MERGE_KEY, "merge keys (<<) are not part of YAML 1.2", event,
                 "use an alias for the whole mapping, or write the keys out")
-        return self.shown(str(event.value))
+        return self.shown(event)
 
     def scalar(self, event: Any) -> Any:
-        text = self.shown(str(event.value))
+        text = self.shown(event)
         if not event.implicit[0] or event.style or event.tag == "!":
             return text
         if text in _CONSTANTS:
@@ -370,8 +396,7 @@ class _Stop(Exception):
 
 
 def _character(match: re.Match[str]) -> str:
-    pair = bytes.fromhex(match[2] + match[3])
-    return match[1] + pair.decode("utf-16-be")
+    return bytes.fromhex(match[1] + match[2]).decode("utf-16-be")
 
 
 def _copied(value: Any) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import NamedTuple
+
 import yaml
 
 from translator.diagnostics import Position
@@ -20,6 +23,57 @@ _HINTS = (
     ("<document start>", "a file holds one definition; remove what comes after it"),
     ("block sequence entries are not allowed", "begin the list on a line of its own"),
 )
+
+
+_KEY_ALONE = re.compile(r"(?P<before>\s*(?:-\s+)*)(?P<key>[A-Za-z_][\w-]*)(?:\s+(?P<value>[^\s#].*?))?\s*(?:#.*)?")
+_KEY_AND_VALUE = re.compile(r"\s*(?:-\s+)*[^\s#'\"].*?:\s+[^\s#|>].*")
+_LONGEST = 60
+
+
+class Lacking(NamedTuple):
+    """A line whose colon is missing, with what to say about it."""
+
+    message: str
+    at: Position
+    hint: str
+
+
+def missing_colon(error: yaml.MarkedYAMLError, text: str, at: Position) -> Lacking | None:
+    """The line above an error that was meant to be a key; None when the error has another reason."""
+    said = str(error.problem or "")
+    lines = text.split("\n")
+    if "mapping values are not allowed" in said:
+        number = next((n for n in range(at.line - 2, -1, -1) if lines[n].strip() and lines[n].strip()[0] != "#"), -1)
+    elif "could not find expected ':'" in said and error.context_mark is not None:
+        number = error.context_mark.line
+    else:
+        return None
+    match = _KEY_ALONE.fullmatch(lines[number].rstrip("\r")) if 0 <= number < len(lines) else None
+    if match is None or number + 1 >= at.line or ": " in lines[number] or _continues(lines, number, match["before"]):
+        return None
+    key, value = match["key"], match["value"] or ""
+    written = f"{key} {value}".strip()
+    place = at._replace(line=number + 1, column=len(match["before"]) + 1, length=len(written))
+    corrected = f"{key}: {value}".strip()
+    return Lacking(f"`{_short(written)}` has no colon", place, f"write `{_short(corrected)}`")
+
+
+def _continues(lines: list[str], number: int, before: str) -> bool:
+    """Whether the line goes on with the text of the line above it."""
+    above = next((lines[n] for n in range(number - 1, -1, -1) if lines[n].strip()), "")
+    deeper = len(re.match(r"\s*(?:-\s+)*", above)[0]) < len(before)  # type: ignore[index]
+    return "-" not in before and deeper and _KEY_AND_VALUE.fullmatch(above) is not None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def quoted(text: str) -> str:
+    """A text in the quotes of YAML that need the fewest escapes."""
+    if '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return "'" + text.replace("'", "''") + "'"
 
 
 def message(error: yaml.MarkedYAMLError) -> str:
@@ -42,4 +96,15 @@ def hint(error: yaml.MarkedYAMLError, text: str, at: Position) -> str:
         return "indent with spaces, not with tabs"
     if "cannot start any token" in said and rest:
         return f"quote a text that begins with {rest[0]}"
+    if rest.startswith("- ") and ("did not find expected key" in said or "expected '-' indicator" in said):
+        return _item_hint(lines, at)
     return next((advice for words, advice in _HINTS if words in said), "")
+
+
+def _item_hint(lines: list[str], at: Position) -> str:
+    """Where the items of the list begin that an item with another indentation was meant for."""
+    for line in reversed(lines[: at.line - 1]):
+        if line.lstrip().startswith("- "):
+            column = len(line) - len(line.lstrip()) + 1
+            return f"this item begins in column {at.column}; the item before it begins in column {column}"
+    return "begin each item of a list with `- ` in the same column"

@@ -13,6 +13,7 @@ from translator.diagnostics import Findings
 from translator.findings import dialects as rules
 from translator.nearest import nearest
 from translator.source import Map, position_of
+from translator.yaml_errors import quoted
 
 MOST = 100
 Path = tuple[str | int, ...]
@@ -183,8 +184,22 @@ def _type_hint(value: Any, wanted: list[str]) -> str:
         return "remove the quotes"
     if isinstance(value, (int, float, bool)) and "a text" in wanted:
         return f'quote it: "{str(value).lower() if isinstance(value, bool) else value}"'
+    if isinstance(value, Map) and "a text" in wanted and (meant := _bare_hole(value)):
+        return f"write it in quotes: {quoted(meant)}"
     if not isinstance(value, (list, type(None))) and wanted == ["a list"]:
         return "write a list: each item on a line of its own, after `- `"
+    return ""
+
+
+def _bare_hole(value: Map) -> str:
+    """What `{input.x}` or `{'k': input.x}` without quotes was meant to be; empty for a mapping with lines of its own."""
+    within = [*value.key_at.values()]
+    if not within or any(at.line != value.pos.line or at.column <= value.pos.column for at in within):
+        return ""
+    if [*value.values()] == [None]:
+        return "{" + next(iter(value)) + "}"
+    if all(isinstance(item, (str, int, float)) and not isinstance(item, bool) for item in value.values()):
+        return "{" + ", ".join(f"'{key}': {item}" for key, item in value.items()) + "}"
     return ""
 
 

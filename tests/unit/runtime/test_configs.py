@@ -141,3 +141,11 @@ def test_every_field_is_described(name):
     schema = model.model_json_schema(by_alias=True)
     assert schema["additionalProperties"] is False
     assert [key for key, field in schema["properties"].items() if not field.get("description")] == []
+
+
+def test_a_mapping_where_a_text_is_wanted_is_told_of_quotes():
+    ((path, message),) = check_config("transform", {"expression": {"input.x": None}})
+    assert path == ("expression",)
+    assert message.startswith("must be a text") and message.endswith('stands in quotes: "{input.x}")')
+    ((_, message),) = check_config("transform", {"expression": {"k": "s3cret"}})
+    assert "in quotes" in message and "s3cret" not in message

@@ -94,3 +94,34 @@ def test_a_message_is_never_endless() -> None:
 def test_a_duplicate_names_the_first_place() -> None:
     _, found = read("a: 1\nb: 2\na: 3\n")
     assert [(text, at.line, at.column) for text, at in found[0].related] == [("first here", 1, 1)]
+
+
+@pytest.mark.parametrize(("text", "line", "column", "length", "message", "hint"), [
+    ("steps:\n  - id hurry\n    type: wait\n", 2, 5, 8, "`id hurry` has no colon", "write `id: hurry`"),
+    ("name a\nsteps:\n  - id: x\n", 1, 1, 6, "`name a` has no colon", "write `name: a`"),
+    ("name: a\n\nsteps\n  # the first\n  - id: x\n", 3, 1, 5, "`steps` has no colon", "write `steps:`"),
+    ("steps:\n  - id: a\n    config\n      x: 1\n", 3, 5, 6, "`config` has no colon", "write `config:`"),
+    ("a: some text\n  that goes\n  on: here\n", 3, 5, 1, "mapping values are not allowed in this context", "quote a text"),
+    ("steps:\n  - id: a\n    x: 1\n - id: b\n", 4, 2, 1, "did not find expected key", "column 2; the item before it begins in column 3"),
+    ("steps:\n  - id: a\n    x: 1\n   - id: b\n", 4, 4, 1, "expected '-' indicator", "column 4; the item before it"),
+])
+def test_the_line_with_the_mistake_is_named(
+    text: str, line: int, column: int, length: int, message: str, hint: str
+) -> None:
+    findings = Findings()
+    assert load(text, findings) is None
+    (found,) = findings.items
+    assert found.position[:3] == (line, column, length)
+    assert message in found.message
+    assert hint in found.hint
+
+
+@pytest.mark.parametrize(("written", "shown"), [
+    ("message: {{ input.x }}", '"{{ input.x }}"'), ("message: {{ input.x }} and {{ input.y }}  # why", '"{{ input.x }} and {{ input.y }}"'),
+    ("items: [{{ input.x }}, 2]", '"{{ input.x }}"'), ('message: {{ "a" }}', "'{{ \"a\" }}'"),
+])
+def test_holes_without_quotes_are_shown_with_them(written: str, shown: str) -> None:
+    findings = Findings()
+    assert load(f"{written}\n", findings) is None
+    assert findings.items[0].code in ("S010", "S001")
+    assert findings.items[0].hint == f"write it in quotes: {shown}"

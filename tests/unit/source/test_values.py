@@ -145,3 +145,21 @@ def test_maps_and_lists_built_by_hand() -> None:
 
 def test_floats_keep_their_sign() -> None:
     assert math.copysign(1, read("a: -0.0")["a"]) == -1
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ('a: "x \\ud83d\\ude80 y"', "x \U0001f680 y"), ('{"a": "\\\\\\ud83d\\ude80"}', "\\\U0001f680"),
+    ("a: 'x \\ud83d\\ude80'", "x \\ud83d\\ude80"), ("a: \\ud83d\\ude80", "\\ud83d\\ude80"),
+    ("a: |\n  \\ud83d\\ude80\n", "\\ud83d\\ude80\n"), ('a: "\\\\ud83d\\\\ude80"', "\\ud83d\\ude80"),
+])
+def test_pairs_of_json_escapes_are_one_character_in_double_quotes_alone(text: str, expected: str) -> None:
+    findings = Findings()
+    document = load(text, findings)
+    assert document is not None, findings.items
+    assert document["a"] == expected
+
+
+def test_what_follows_an_escaped_pair_keeps_its_column() -> None:
+    document = load('{"a": "\\ud83d\\ude80", "b": 1}', Findings())
+    assert document is not None
+    assert document.at_key("b").column == 24

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 import types
 from functools import cache
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -68,7 +69,7 @@ def _readable(model: type[Config], data: Any, error: PydanticError) -> list[tupl
     deepest: dict[Path, list[str]] = {}
     for each in error.errors(include_url=False, include_context=True, include_input=False):
         path = _path(data, each["loc"], each["type"] == "missing")
-        deepest.setdefault(path, []).append(_message(model, path, each))
+        deepest.setdefault(path, []).append(_message(model, data, path, each))
     # A value that fits no branch of a union fails in each; the branch that got furthest says what is wrong.
     found = []
     for path, messages in deepest.items():
@@ -92,6 +93,7 @@ def _path(data: Any, loc: tuple[int | str, ...], missing: bool) -> Path:
     return tuple(path)
 
 
+_PATH = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 _KINDS = {
     "string_type": "a text", "int_type": "a whole number", "int_from_float": "a whole number", "float_type": "a number",
     "bool_type": "true or false", "list_type": "a list", "dict_type": "a mapping", "model_type": "a mapping",
@@ -99,10 +101,10 @@ _KINDS = {
 }
 
 
-def _message(model: type[Config], path: Path, error: Any) -> str:
+def _message(model: type[Config], data: Any, path: Path, error: Any) -> str:
     kind, context = str(error["type"]), error.get("ctx", {})
     if kind in _KINDS:
-        return f"must be {_KINDS[kind]}"
+        return f"must be {_KINDS[kind]}{_in_quotes(_at(data, path)) if kind == 'string_type' else ''}"
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
@@ -118,6 +120,21 @@ def _message(model: type[Config], path: Path, error: Any) -> str:
     if kind == "string_pattern_mismatch":
         return "is not a value that it takes"
     return str(error["msg"])
+
+
+def _at(data: Any, path: Path) -> Any:
+    for part in path:
+        data = data[part]
+    return data
+
+
+def _in_quotes(value: Any) -> str:
+    """To YAML, `{input.x}` without quotes is a mapping; a key that is a plain name with dots is no secret."""
+    if not isinstance(value, dict) or not value:
+        return ""
+    key = next(iter(value))
+    shown = f': "{{{key}}}"' if value == {key: None} and _PATH.fullmatch(str(key)) else ""
+    return f" (a text that begins with a brace stands in quotes{shown})"
 
 
 def _unknown_key(model: type[Config], path: Path) -> str:
