@@ -8,6 +8,7 @@ from typing import Any
 
 from aslant import skills
 from aslant.settings import Settings
+from infra.local.tracking import states_of
 from translator.diagnostics import Position
 from translator.expressions.tree import Attribute, Index, Literal, Name, Slot, walk
 from translator.model.values import expressions_of
@@ -75,13 +76,9 @@ def as_text(lacks: Sequence[Lack], sources: Mapping[str, str]) -> str:
 
 def _tasks(definition: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The states that call a step's function, with their names, wherever they are."""
-    stack = [definition]
-    while stack:
-        here = stack.pop()
-        for name, state in here.get("States", {}).items():
-            if isinstance(state.get("Arguments"), Mapping) and isinstance(state["Arguments"].get("Payload"), Mapping):
-                yield name, state
-            stack += [*state.get("Branches", ()), *([state["ItemProcessor"]] if "ItemProcessor" in state else ())]
+    for name, state in states_of(definition):
+        if isinstance(state.get("Arguments"), Mapping) and isinstance(state["Arguments"].get("Payload"), Mapping):
+            yield name, state
 
 
 def _steps(compilation: Compilation) -> Iterator[Step]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from infra.cli.watch import duration
-from infra.local.progress import StepRun
+from infra.cli.watch import duration, reason, to_the_point
+from infra.local.progress import Status, StepRun
 from infra.local.runner import RunError, RunResult
 from translator.pipeline import Compilation
 from translator.reporting import excerpt, place, visible
@@ -21,12 +20,11 @@ _HINTS = {
     "AuthorizationError": "a private address is reached only when ASLANT_HTTP_ALLOW names it (host or CIDR block)",
     "ApprovalRejected": "`on_reject: continue` makes a no an answer like any other",
     "ApprovalExpired": "answer it with --approve STEP=…, or on a terminal",
-    "States.Timeout": "a longer `timeout`, or --time-scale for waits, may help",
+    "States.Timeout": "a longer `timeout` may help",
     "ExpressionError": "the expression met a value that it has no result for; look at what the steps before it gave",
     "States.QueryEvaluationError": "an expression met a value that it has no result for",
 }
-# What the engine says before it comes to the point: the state and the whole generated expression.
-_ENGINE = re.compile(r"threw an error during evaluation\. (.+)\Z", re.DOTALL)
+SHOWN_FAILURES = 10  # that did not end the run
 _LOOK = "`--json` shows every step with its attempts and errors; `aslant graph FILE` draws the way there"
 
 
@@ -44,10 +42,22 @@ def as_text(result: RunResult, sources: Mapping[str, str]) -> str:
     if result.simulated:
         lines.append(f"simulated: {', '.join(map(visible, result.simulated))}")
     lines += [f"note: {visible(note)}" for note in result.notes]
+    lines += _handled(result)
     if result.error is not None:
         lines += _failure(result.error, sources)
     lines.append(f"{result.status.replace('_', ' ')} in {duration(result.seconds)} ({counts})")
     return "\n".join(lines) + "\n"
+
+
+def _handled(result: RunResult) -> list[str]:
+    """A line for each failure that the run went on after, or that is not the one that ended it."""
+    error = result.error
+    failed = [
+        run for run in result.steps if run.status is Status.FAILED
+        and (error is None or (run.step, run.iteration) != (error.step, error.iteration))
+    ]
+    lines = [f"failed {visible(run.label)}: {reason(run)}" for run in failed[:SHOWN_FAILURES]]
+    return [*lines, f"… and {len(failed) - SHOWN_FAILURES} more"] if len(failed) > SHOWN_FAILURES else lines
 
 
 def _failure(error: RunError, sources: Mapping[str, str]) -> list[str]:
@@ -55,12 +65,10 @@ def _failure(error: RunError, sources: Mapping[str, str]) -> list[str]:
     head = f"{place(error.position)}: " if error.position.file or error.step else ""
     subject = f"step {visible(step)}: " if step else ""
     lines = [f"{head}{subject}{visible(error.error)}"]
-    message = error.message.removeprefix(f"step {step}: ")  # functions put it there for those who see nothing else
-    if (found := _ENGINE.search(message)) is not None:
-        message = found[1]
+    message = to_the_point(error.message, step)
     lines += [f"  {visible(line)}" for line in message.splitlines()]
     lines += excerpt(error.position, sources).splitlines()
-    lines.append(f"  hint: {_HINTS.get(error.error, _LOOK)}")
+    lines += [f"  hint: {visible(hint)}" for hint in error.hints or (_HINTS.get(error.error, _LOOK),)]
     return lines
 
 
@@ -72,7 +80,7 @@ def as_json(result: RunResult) -> str:
         "error": None if result.error is None else {
             "error": result.error.error, "message": result.error.message, "step": result.error.step or None,
             "iteration": list(result.error.iteration), "file": result.error.position.file,
-            "line": result.error.position.line, "column": result.error.position.column,
+            "line": result.error.position.line, "column": result.error.position.column, "hints": list(result.error.hints),
         },
         "execution": result.execution,
         "started": result.started.isoformat(),

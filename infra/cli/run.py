@@ -54,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--secret", action="append", default=[], metavar="NAME[=VALUE]",
         help="a secret; without a value it is taken from the environment variable NAME")
     parser.add_argument("--time-scale", type=_scale, default=1.0, metavar="N",
-        help="waits, retry delays and timeouts run N times faster")
+        help="waits, retry pauses, approvals and the time of the whole run go N times faster; the work of steps and"
+            " their own timeouts stay real")
     parser.add_argument("--timeout", type=_seconds, metavar="S", help="stop the run after S seconds")
     parser.add_argument("--json", action="store_true", help="print one JSON document with everything at the end")
     parser.add_argument("--watch", action=argparse.BooleanOptionalAction, default=None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import IO, Any
@@ -18,6 +20,9 @@ STYLES = {
     Status.NOT_STARTED: "dim", Status.RUNNING: "cyan", Status.WAITING: "bold magenta", Status.COMPLETED: "green",
     Status.FAILED: "bold red", Status.SKIPPED: "dim", Status.CANCELLED: "yellow",
 }
+LONGEST_REASON = 160  # characters of a failure's message in a line
+# What the engine says before it comes to the point: the state and the whole generated expression.
+_ENGINE = re.compile(r"threw an error during evaluation\. (.+)\Z", re.DOTALL)
 SHOWN_ITERATIONS = 8  # of one loop that the tree shows; the rest is counted
 
 
@@ -29,6 +34,22 @@ def duration(seconds: float | None) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def reason(run: StepRun) -> str:
+    """Why a step failed, in one line: the error's name and the beginning of its message."""
+    message = " ".join(to_the_point(run.message, run.label).split())
+    if len(message) > LONGEST_REASON:
+        message = message[:LONGEST_REASON] + "…"
+    return visible(f"{run.error}: {message}" if message else run.error)
+
+
+def to_the_point(message: str, label: str) -> str:
+    """A failure's message without the step in front, and without the expression that the engine quotes."""
+    # Functions put the step there for those who see nothing else.
+    message = message.removeprefix(f"step {label}: ")
+    found = _ENGINE.search(message)
+    return message if found is None else found[1]
 
 
 class Silent:
@@ -57,6 +78,7 @@ class Lines(Silent):
         self._stream = stream
         self._seen: dict[tuple[str, tuple[int, ...]], Status] = {}
         self._attempts: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._latest: datetime | None = None
 
     def start(self, progress: Progress, started: datetime) -> None:
         self._progress, self._started, self._now = progress, started, started
@@ -67,12 +89,14 @@ class Lines(Silent):
         lines: list[tuple[datetime, float, str]] = []
         for run in runs:
             key = (run.step, run.iteration)
-            if run.attempts > max(1, self._attempts.get(key, 1)):
-                lines.append((now, 0, f"{'retrying':<17} {visible(run.label)} (attempt {run.attempts})"))
+            moment = run.retried or (None if run.status.settled else now)
+            if run.attempts > max(1, self._attempts.get(key, 1)) and moment is not None:
+                lines.append((moment, -math.inf, f"{'retrying':<17} {visible(run.label)} (attempt {run.attempts})"))
             self._attempts[key] = run.attempts
         for run in changed(self._seen, runs):
             if run.status is not Status.NOT_STARTED:
-                moment = (run.ended if run.status.settled else run.started) or now
+                known = {Status.RUNNING: run.started, Status.WAITING: now}.get(run.status, run.ended)
+                moment = known or now
                 # Of what ended in the same instant, the inner step (which began later) comes first.
                 rank = -run.started.timestamp() if run.started is not None and run.status.settled else 0
                 lines.append((moment, rank, f"{run.status.value:<17} {visible(run.label)}{_about(run, now)}"))
@@ -84,7 +108,9 @@ class Lines(Silent):
         self._write(self._now, f"{'note':<17} {visible(text)}")
 
     def _write(self, moment: datetime, text: str) -> None:
-        since = max(0.0, (moment - self._started).total_seconds())
+        # What came to light between two looks can be a moment older than what was told last.
+        self._latest = moment if self._latest is None else max(moment, self._latest)
+        since = max(0.0, (self._latest - self._started).total_seconds())
         self._stream.write(f"{int(since // 60):>3}:{since % 60:04.1f}  {text}\n")
         self._stream.flush()
 
@@ -98,7 +124,7 @@ def _about(run: StepRun, now: datetime) -> str:
     if run.simulated:
         parts.append("simulated")
     if run.error:
-        parts.append(visible(run.error))
+        parts.append(reason(run))
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -192,5 +218,5 @@ class Tree(Silent):
         if run.simulated:
             text.append("  simulated", "yellow")
         if run.error:
-            text.append(f"  {visible(run.error)}", "red")
+            text.append(f"  {reason(run)}", "red")
         return text

@@ -29,7 +29,9 @@ class Status(StrEnum):
 
 @dataclass(slots=True)
 class StepRun:
-    """One step in one iteration. Times are the cloud's; `attempts` counts the first one too."""
+    """One step in one iteration. Times are the cloud's; `attempts` counts the first one too, `retried` is when the
+    latest attempt began that was not the first.
+    """
 
     step: str
     name: str
@@ -39,6 +41,7 @@ class StepRun:
     started: datetime | None = None
     ended: datetime | None = None
     attempts: int = 0
+    retried: datetime | None = None
     error: str = ""
     message: str = ""
     simulated: bool = False
@@ -98,6 +101,17 @@ class Progress:
             if step in inner and len(iteration) > len(outer) and iteration[: len(outer)] == outer
         }
         return sorted(found)
+
+    def skip_before(self, started: StepRun) -> None:
+        """A step starts once those that it depends on are settled: one that has not run by then is skipped."""
+        stack = [started.step]
+        while stack:
+            for edge in self.steps[stack.pop()].depends_on:
+                if self.depth.get(edge.step) == 0 and edge.step in self.steps:
+                    before = self.run(edge.step)
+                    if before.status is Status.NOT_STARTED:
+                        before.status = Status.SKIPPED
+                        stack.append(edge.step)
 
     def finish(self, *, completed: bool, now: datetime) -> None:
         """Settles what an ended execution left open, and adds the steps that it never came to."""

@@ -15,7 +15,7 @@ from aslant import skills
 from aslant.adapters import clients
 from aslant.contracts import MAX_PAYLOAD
 from aslant.settings import Settings
-from infra.local import provision
+from infra.local import provision, reasons
 from infra.local.approvals import Approvals, Approver, Decided
 from infra.local.cloud import ExecutionHandle, LocalCloud, Result
 from infra.local.functions import Handler
@@ -43,13 +43,17 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunError:
-    """Why an execution failed: the error's name, its message, and the step with its place in the file, if known."""
+    """Why an execution failed: the error's name, its message, and the step with its place in the file, if known.
+
+    `hints` say what this run has to do with it: a retry that does not take the error, simulated data, fast time.
+    """
 
     error: str
     message: str
     step: str = ""
     iteration: tuple[int, ...] = ()
     position: Position = NOWHERE
+    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,11 +274,15 @@ class _Loop:
         return tuple(notes)
 
     def _error(self, ended: Result, status: str) -> RunError:
-        failed = self.tracker.culprit(ended.error)
+        whole = ended.status == "TIMED_OUT"  # the time of the execution ran out, whatever failed before
+        failed = None if whole else self.tracker.culprit(ended.error)
         name = ended.error or {"timed_out": "States.Timeout", "cancelled": "Cancelled"}.get(status, "Failed")
         message = message_of(ended.cause) or (failed.message if failed else "")
         if name == "States.DataLimitExceeded":
             message = f"{message} A state passes on {MAX_PAYLOAD:,} bytes of JSON at most.".strip()
+        if whole and not message:
+            message = f"the run took longer than its {self.main.definition.get('TimeoutSeconds', 0):g} s"
+        hints = reasons.hints(name, failed, self.progress, self.main.workflow, self.cloud.clock.scale)
         if failed is None:
-            return RunError(name, message, position=self.main.workflow.at)
-        return RunError(name, message, failed.step, failed.iteration, failed.position)
+            return RunError(name, message, position=self.main.workflow.at, hints=hints)
+        return RunError(name, message, failed.step, failed.iteration, failed.position, hints)

@@ -21,7 +21,8 @@ class StateVisit:
     """One stay in a state. `status` is running, succeeded, caught, failed, timed_out or aborted.
 
     `path` says where: for each Map around the state its name and the item's index, for each Parallel its name and
-    the branch's number in the order in which the branches began. Times are those of the events.
+    the branch's number in the order in which the branches began. Times are those of the events; `retried` is when the
+    latest retry began.
     """
 
     state: str
@@ -32,6 +33,7 @@ class StateVisit:
     ended: datetime | None = None
     status: str = "running"
     retries: int = 0
+    retried: datetime | None = None
     error: str | None = None
     cause: str | None = None
 
@@ -100,7 +102,7 @@ class Timeline:
         elif kind.startswith("Execution") and kind != "ExecutionStarted":
             changed = self._finish(kind, event, before, at)
         elif kind.endswith("Scheduled"):
-            changed = self._again(before)
+            changed = self._again(before, at)
         elif kind.endswith(("Failed", "TimedOut")):
             changed = self._fail(event, kind, before)
         self._places[number] = place
@@ -169,11 +171,12 @@ class Timeline:
             lost = visit in failed or (visit.type in _CONTAINERS and (visit.path, visit.state) in around)
             visit.status = "failed" if lost else status
 
-    def _again(self, before: _Place) -> list[StateVisit]:
+    def _again(self, before: _Place, at: datetime) -> list[StateVisit]:
         visit = before.visit
         if visit is None or not self._waiting.pop(visit.event_id, False):
             return []
         visit.retries += 1
+        visit.retried = at
         return [visit]
 
     def _fail(self, event: Event, kind: str, before: _Place) -> list[StateVisit]:

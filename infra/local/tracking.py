@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from infra.local.progress import Progress, Status, StepRun
@@ -24,6 +24,7 @@ class Tracker:
 
     def __init__(self, compilation: Compilation, progress: Progress) -> None:
         self._origins = compilation.source_map
+        self._limits = {name: state.get("TimeoutSeconds") for name, state in states_of(compilation.definition)}
         self._progress = progress
         self._timeline = Timeline()
         self._failures: list[StepRun] = []
@@ -42,7 +43,9 @@ class Tracker:
         for visit in self._timeline.feed(events):
             origin = self._origins.get(visit.state)
             if origin is not None and origin.step in self._progress.steps and origin.role not in _SILENT:
-                self._apply(visit, origin.role, self._progress.run(origin.step, self._iteration(visit)))
+                run = self._progress.run(origin.step, self._iteration(visit))
+                self._apply(visit, origin.role, run)
+                self._progress.skip_before(run)
                 changed = True
         return changed
 
@@ -78,8 +81,12 @@ class Tracker:
         run.ended = visit.ended if status.settled else None
         if role == "step":
             run.attempts = visit.retries + 1
+            run.retried = visit.retried
         if status is Status.FAILED:
             run.error, run.message = visit.error or "", message_of(visit.cause)
+            limit = self._limits.get(visit.state)
+            if run.error == "States.Timeout" and not run.message and isinstance(limit, int | float):
+                run.message = f"the attempt took longer than its {limit:g} s"
             if run in self._failures:
                 self._failures.remove(run)
             self._failures.append(run)
@@ -89,6 +96,15 @@ class Tracker:
     def _goes_on(self, run: StepRun) -> bool:
         choice = self._progress.steps[run.step].config.get("on_reject")
         return getattr(choice, "value", choice) == "continue"
+
+
+def states_of(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All states of a machine with their names, those inside of Parallel and Map states too."""
+    stack = [definition]
+    while stack:
+        for name, state in stack.pop().get("States", {}).items():
+            yield name, state
+            stack += [*state.get("Branches", ()), *([state["ItemProcessor"]] if "ItemProcessor" in state else ())]
 
 
 def message_of(cause: str | None) -> str:

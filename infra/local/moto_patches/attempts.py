@@ -12,6 +12,11 @@ from moto.stepfunctions.parser.asl.component.common.error_name.failure_event imp
 from moto.stepfunctions.parser.asl.component.common.retry.retry_outcome import RetryOutcome
 from moto.stepfunctions.parser.asl.component.common.timeouts.timeout import EvalTimeoutError
 from moto.stepfunctions.parser.asl.component.state.exec.execute_state import ExecutionState
+from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resource import ResourceCondition
+from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_lambda import (
+    StateTaskServiceLambda,
+)
+from moto.stepfunctions.parser.asl.component.state.exec.state_task.state_task_lambda import StateTaskLambda
 from moto.stepfunctions.parser.asl.component.state.state import CommonStateField
 
 from infra.local.moto_patches.control import silence
@@ -29,7 +34,9 @@ _OUTPUT = "aslant-output"
 )
 def evaluate_with_timeout(self: Any, env: Any) -> None:
     self.timeout.eval(env=env)
-    limit = current().clock.real(env.stack.pop())
+    seconds = env.stack.pop()
+    # A handler's work takes its real time however fast the clock runs; all other waiting goes by the clock.
+    limit = float(seconds) if _calls_a_handler(self) else current().clock.real(seconds)
     frame = env.open_frame()
     frame.states.reset(input_value=env.states.get_input())
     frame.stack = list(env.stack)
@@ -75,6 +82,13 @@ def evaluate_with_timeout(self: Any, env: Any) -> None:
         self.result_path.eval(env)
     else:
         env.states.reset(input_value=env.stack.pop())
+
+
+def _calls_a_handler(state: Any) -> bool:
+    """Whether an attempt is the run of a Lambda handler and nothing else, such as an answer to a token."""
+    if isinstance(state, StateTaskServiceLambda):
+        return bool(state.resource.condition != ResourceCondition.WaitForTaskToken)
+    return isinstance(state, StateTaskLambda)
 
 
 @patch(

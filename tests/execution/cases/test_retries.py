@@ -73,7 +73,7 @@ class Hanging:
         self.calls = 0
         self.lock = threading.Lock()
 
-    def __call__(self, times: int, seconds: float = 1.0) -> dict[str, Any]:
+    def __call__(self, times: int, seconds: float = 3.0) -> dict[str, Any]:
         with self.lock:
             self.calls += 1
             mine = self.calls
@@ -95,10 +95,10 @@ LIMITED = """
     steps:
       - id: a
         type: skill
-        timeout: 10
+        timeout: 2
         retry: {{max_attempts: 2, delay: 1, on: ['{on}']}}
         config: {{skill: hang, parameters: {{times: {times}}}}}
-      - {{id: wait, type: wait, seconds: 20, depends_on: [a]}}
+      - {{id: wait, type: wait, seconds: 40, depends_on: [a]}}
       - {{id: b, type: transform, depends_on: [wait], config: {{data: "{{{{ steps.a.output.call }}}}"}}}}
 """
 
@@ -126,7 +126,7 @@ def test_no_retry_means_one_attempt(hanging: Hanging) -> None:
 def test_a_limit_of_the_step_in_every_dialect(hanging: Hanging, dialect: str) -> None:
     (compilation,) = compiled(LIMITED.format(on="timeout", times=1), dialect=dialect)
     state = compilation.definition["States"]["a"]
-    assert state["TimeoutSeconds"] == 10
+    assert state["TimeoutSeconds"] == 2
     assert [rule["MaxAttempts"] for rule in state["Retry"] if "States.Timeout" in rule["ErrorEquals"]] == [1]
     assert compilation.definition["TimeoutSeconds"] == 300
 

@@ -20,7 +20,7 @@ def test_a_function_is_found_by_name_arn_and_qualifier(cloud, run, call):
     )
     for name in ("f", arn, f"{arn}:live", "f:1"):
         output = run({"task": call(name, TimeoutSeconds=50)}).output
-        assert output["arn"] == arn and 0 < output["left"] <= 1_000  # 50 s of the cloud are 1 s
+        assert output["arn"] == arn and 40_000 < output["left"] <= 50_000  # real ones
 
 
 def test_an_unknown_function_is_an_error_that_a_catch_sees(run, call):
@@ -95,7 +95,7 @@ def test_a_timeout_ends_the_state_and_a_late_result_changes_nothing(cloud, machi
     cloud.function("slow", slow)
     catch = {"ErrorEquals": ["States.Timeout"], "Output": {"timeout": True}, "Next": "hold"}
     states = {
-        "task": call("slow", TimeoutSeconds="{% 2 + 3 %}", Catch=[catch]),
+        "task": call("slow", TimeoutSeconds="{% 3 - 2 %}", Catch=[catch]),
         "hold": {"Type": "Wait", "Seconds": 10, "Next": "end"},
         "end": {"Type": "Succeed"},
     }
@@ -109,15 +109,21 @@ def test_a_timeout_ends_the_state_and_a_late_result_changes_nothing(cloud, machi
 
 
 def test_each_attempt_has_the_whole_timeout(cloud, run, call, Recorder):
-    hang = Recorder(lambda event: time.sleep(0.5) if event["attempt"] == 0 else "second")
+    hang = Recorder(lambda event: time.sleep(4) if event["attempt"] == 0 else "second")
     cloud.function("f", hang)
     retry = [{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 1, "MaxAttempts": 2}]
     payload = {"attempt": "{% $states.context.State.RetryCount %}"}
-    assert run({"task": call("f", payload, TimeoutSeconds=5, Retry=retry)}).output == "second"
-    hang = Recorder(lambda event: time.sleep(0.3))
+    assert run({"task": call("f", payload, TimeoutSeconds=2, Retry=retry)}).output == "second"
+    hang = Recorder(lambda event: time.sleep(2))
     cloud.function("f", hang)
-    result = run({"task": call("f", TimeoutSeconds=2, Retry=[{**retry[0], "MaxAttempts": 1}])})
+    result = run({"task": call("f", TimeoutSeconds=1, Retry=[{**retry[0], "MaxAttempts": 1}])})
     assert (result.error, len(hang.events)) == ("States.Timeout", 2)
+
+
+def test_work_has_the_real_time_of_its_limit_however_fast_the_clock_runs(cloud, run, call):
+    cloud.function("f", lambda event, context: time.sleep(0.5) or context.get_remaining_time_in_millis())
+    left = run({"task": call("f", TimeoutSeconds=20)}).output  # fifty times as fast, half a second is longer than that
+    assert 0 < left <= 19_500
 
 
 def _pauses(execution) -> list[float]:

@@ -100,7 +100,7 @@ def test_a_time_limit_counts_for_each_attempt(skills: Skills) -> None:
 
         calls.append(1)
         if len(calls) <= times:
-            time.sleep(1.5)
+            time.sleep(3)
         return len(calls)
 
     from aslant import skills as registry
@@ -108,7 +108,7 @@ def test_a_time_limit_counts_for_each_attempt(skills: Skills) -> None:
     registry.register("hang_first", hang_first)
     text = """
         steps:
-          - {{id: a, type: skill, timeout: 10, retry: {{max_attempts: 2, delay: 1, on: [timeout]}},
+          - {{id: a, type: skill, timeout: 2, retry: {{max_attempts: 2, delay: 1, on: [timeout]}},
              config: {{skill: hang_first, parameters: {{times: {times}}}}}}}
     """
     result = run_text(text.format(times=1), time_scale=20)

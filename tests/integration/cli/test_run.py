@@ -333,6 +333,79 @@ def test_a_secret_that_nothing_uses_is_noted(folder: Path, capsys: pytest.Captur
     assert document["notes"] == ["no step uses the secret spare"]
 
 
+FAILING = """\
+dialect: canonical
+name: failing
+steps:
+  - id: bench
+    type: skill
+    on_failure: continue
+    retry: {max_attempts: 3, delay: 1, on: [Again]}
+    config: {skill: broken, parameters: {}}
+  - {id: each, type: foreach, items: [1, 2], on_item_error: continue, depends_on: [bench],
+     steps: [{id: one, type: skill, config: {skill: broken, parameters: {}}}]}
+"""
+
+
+def test_failures_that_the_run_goes_on_after_say_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "failing.yaml").write_text(FAILING, encoding="utf-8")
+    assert main(["run", "failing.yaml", "--skills", "skills.py"]) == 0
+    shown = capsys.readouterr().err.splitlines()
+    ends = shown[-4:-1]
+    assert [line[:35] for line in ends] == [
+        "failed bench: LookupError: nothing ", "failed one[0]: LookupError: nothing", "failed one[1]: LookupError: nothing"]
+    assert any("failed            bench (" in line and "LookupError: nothing there" in line for line in shown)
+
+
+def test_an_error_that_the_retry_does_not_list_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = FAILING.replace("    on_failure: continue\n", "")
+    (folder / "failing.yaml").write_text(text, encoding="utf-8")
+    document = ran(["failing.yaml", "--skills", "skills.py"], capsys, code=3)
+    assert document["error"]["hints"] == [
+        "LookupError is not retried unless the retry lists it (`on: [Again, LookupError]`)"]
+
+
+def test_real_work_keeps_its_time_limit_when_time_runs_faster(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "slow.py").write_text("import time\ndef double(n): time.sleep(n); return n", encoding="utf-8")
+    (folder / "slow.yaml").write_text("""\
+dialect: canonical
+name: slow
+inputs: {n: {type: number}}
+steps: [{id: work, type: skill, timeout: 2, config: {skill: double, parameters: {n: "{{ input.n }}"}}}]
+""", encoding="utf-8")
+    assert ran(["slow.yaml", "--skills", "slow.py", "--time-scale", "20", "-i", "n=0.5"], capsys)["status"] == "completed"
+    document = ran(["slow.yaml", "--skills", "slow.py", "--time-scale", "20", "-i", "n=4"], capsys, code=3)
+    assert (document["error"]["error"], document["error"]["step"]) == ("States.Timeout", "work")
+    assert document["error"]["message"] == "the attempt took longer than its 2 s"
+
+
+def test_the_time_of_the_whole_run_goes_by_the_clock(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flow = "dialect: canonical\nname: w\nsettings: {timeout: 20}\nsteps: [{id: nap, type: wait, seconds: 600}]\n"
+    (folder / "w.yaml").write_text(flow, encoding="utf-8")
+    document = ran(["w.yaml", "--time-scale", "100"], capsys, code=3)
+    assert document["status"] == "timed_out"
+    assert document["error"]["message"] == "the run took longer than its 20 s"
+    assert "time ran 100 times as fast" in document["error"]["hints"][0]
+
+
+@pytest.mark.parametrize("steps", [
+    """  - {id: each, type: foreach, items: "{{ steps.fetch.output.rows }}", depends_on: [fetch],
+     steps: [{id: one, type: transform, config: {expression: "item"}}]}""",
+    """  - {id: each, type: foreach, items: "{{ steps.fetch.output }}", depends_on: [fetch],
+     steps: [{id: one, type: transform, config: {expression: "item"}}]}""",
+    """  - {id: sum, type: transform, depends_on: [fetch], config: {expression: "steps.fetch.output.n + 1"}}""",
+])
+def test_a_failure_over_simulated_data_says_so(
+    steps: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "sim.yaml").write_text(
+        "dialect: canonical\nname: sim\nsteps:\n  - {id: fetch, type: skill, config: {skill: far, parameters: {}}}\n"
+        + steps + "\n", encoding="utf-8")
+    document = ran(["sim.yaml", "--simulate"], capsys, code=3)
+    assert document["error"]["hints"] == [
+        "it works on the result of fetch, which was simulated and is not what a real one would be"]
+
+
 LOUD = """\
 import subprocess, sys
 

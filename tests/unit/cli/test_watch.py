@@ -86,6 +86,47 @@ def test_lines_tell_each_change_once_in_the_order_of_time() -> None:
     ]
 
 
+def test_a_retry_is_told_before_the_end_of_its_attempt_and_lines_never_go_back_in_time() -> None:
+    board, stream = progress(), io.StringIO()
+    lines = Lines(stream)
+    lines.start(board, START)
+    settle(board, "fetch", (), Status.COMPLETED, 0, 3)
+    board.run("fetch").attempts, board.run("fetch").retried = 2, at(1)
+    settle(board, "left", (), Status.FAILED, 1, 2)
+    board.run("left").attempts, board.run("left").retried = 3, None  # nobody knows when
+    lines.update(at(4))
+    lines.note("asked")
+    settle(board, "right", (), Status.COMPLETED, 2, 3.5)
+    lines.update(at(5))
+    assert [line.split()[:3] for line in stream.getvalue().splitlines()] == [
+        ["0:01.0", "retrying", "fetch"], ["0:02.0", "failed", "left"], ["0:03.0", "completed", "fetch"],
+        ["0:04.0", "note", "asked"], ["0:04.0", "completed", "right"],
+    ]
+
+
+def test_a_failure_says_why_in_one_line() -> None:
+    board, stream = progress(), io.StringIO()
+    lines = Lines(stream)
+    lines.start(board, START)
+    settle(board, "part", (3,), Status.FAILED, 0, 1)
+    board.run("part", (3,)).error, board.run("part", (3,)).message = "Odd", "step part[3]: first\nsecond " + "x" * 500
+    lines.update(at(1))
+    (line,) = stream.getvalue().splitlines()
+    assert "Odd: first second xxx" in line and line.endswith("…)") and len(line) < 250
+
+
+def test_a_step_is_skipped_once_one_that_waits_for_it_runs() -> None:
+    board = Progress(Workflow("w", "W", (
+        Step("a", "skill"), Step("b", "skill", depends_on=(Edge("a"),)), Step("c", "skill", depends_on=(Edge("b"),)),
+        Step("d", "skill"),
+    )))
+    settle(board, "a", (), Status.COMPLETED, 0, 1)
+    board.run("c").status = Status.RUNNING
+    board.skip_before(board.run("c"))
+    assert {run.step: run.status for run in board.ordered()} == {
+        "a": Status.COMPLETED, "b": Status.SKIPPED, "c": Status.RUNNING}
+
+
 def test_the_tree_shows_states_iterations_and_branches() -> None:
     board, stream = progress(), io.StringIO()
     tree = Tree(Console(file=stream, width=100, force_terminal=True, color_system=None))
