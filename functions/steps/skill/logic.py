@@ -28,19 +28,20 @@ def call(
     target = skills.find(config.skill, settings.skills, settings.skill_modules)
     if target is None:
         if settings.simulate:
-            return result({"simulated": True, "skill": config.skill, "parameters": config.parameters})
+            return result({
+                "simulated": True, "skill": config.skill, "parameters": config.parameters, **config.offered})
         raise skills.not_found(config.skill, skills.names(settings.skills))
     if not isinstance(target, str):
-        return result(skills.call(config.skill, target, config.parameters))
+        return result(skills.call(config.skill, target, config.parameters, config.offered))
     if target.startswith("arn:"):
-        return result(functions().invoke(target, config.parameters), calls=1)
+        return result(functions().invoke(target, {**config.parameters, **config.offered}), calls=1)
     return result(_post(target, config, run, http()), calls=1)
 
 
 def _post(url: str, config: SkillConfig, run: StepRun, http: Http) -> Json:
     headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "aslant",
                "Idempotency-Key": run.idempotency_key}
-    body = compact(config.parameters).encode("utf-8", "surrogatepass")
+    body = compact({**config.parameters, **config.offered}).encode("utf-8", "surrogatepass")
     response = http.send(HttpRequest("POST", url, headers, body, run.remaining(), _MAX_ANSWER))
     if response.status // 100 != 2:
         detail = response.body[:1000].decode("utf-8", "replace").strip()[:300]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from aslant import bootstrap, skills
-from aslant.errors import StepTimeout, named
+from aslant.errors import StepTimeout, ValidationError, named
 from functions.steps.skill import logic
 from functions.steps.skill.handler import handler
 from functions.steps.unavailable.handler import handler as unavailable
@@ -115,7 +115,7 @@ def test_targets_that_are_none(target):
         skills.register("x", target)
 
 
-def test_skills_over_http(call, failure, server, monkeypatch):
+def test_skills_over_http(call, failure, server, monkeypatch, invocation):
     monkeypatch.setenv("ASLANT_HTTP_ALLOW", "127.0.0.1")
     monkeypatch.setenv("ASLANT_SKILLS", json.dumps({"far": f"{server.url}/far", "gone": f"{server.url}/gone",
                                                     "text": f"{server.url}/text", "empty": f"{server.url}/empty"}))
@@ -124,6 +124,8 @@ def test_skills_over_http(call, failure, server, monkeypatch):
     server.answer("/empty", 204)
     assert call("far", {"a": "é"}) == {"n": [1]}
     assert json.loads(server.seen[0].body) == {"a": "é"}
+    handler(invocation("skill", {"skill": "far", "parameters": {"a": 1}, "input": [2]}), None)
+    assert json.loads(server.seen[1].body) == {"a": 1, "input": [2]}
     assert server.seen[0].headers["idempotency-key"]
     assert call("empty") is None
     assert failure("text")[0] == "ValidationError"
@@ -174,3 +176,23 @@ def test_logic_asks_for_no_port_that_it_does_not_need(invocation):
         raise AssertionError("not needed")
 
     assert logic.call(SkillConfig(skill="local"), run, never, never) == {"output": 5}
+
+
+@pytest.mark.parametrize(("target", "expected"), [
+    (lambda n: ["nothing", n], ["nothing", 1]),
+    (lambda n, input: [input, n], [{"x": 2}, 1]),
+    (lambda n, *, input=None: [input, n], [{"x": 2}, 1]),
+    (lambda **given: given, {"n": 1, "input": {"x": 2}}),
+])
+def test_the_input_is_for_skills_that_take_it(invocation, target, expected):
+    skills.register("takes", target)
+    run = handler(invocation("skill", {"skill": "takes", "parameters": {"n": 1}, "input": {"x": 2}}), None)
+    assert run["output"] == expected
+
+
+def test_an_input_of_null_is_an_input_and_a_parameter_goes_before_it(invocation):
+    skills.register("takes", lambda input: [input])
+    assert handler(invocation("skill", {"skill": "takes", "input": None}), None)["output"] == [None]
+    assert handler(invocation("skill", {"skill": "takes", "parameters": {"input": 1}, "input": 2}), None)["output"] == [1]
+    with pytest.raises(ValidationError):
+        handler(invocation("skill", {"skill": "takes"}), None)

@@ -1,7 +1,7 @@
 """`graph` -> canonical data.
 
 Decisions: a node gets its input where its type takes data (`data` of a transform, `results` of an aggregate, `input` of
-an agent, `parameters.input` of a skill, the items of a loop, the input of a workflow) unless its properties say
+an agent or skill, the items of a loop, the input of a workflow) unless its properties say
 something else; every expression may name it `data`. Choices and waits hand their input on. A connection from `error`
 makes the failure of its source harmless: the source continues, that connection is taken after a failure and the others
 are not. A named output that is no outcome of a choice is a field of the output; a named input is a key of the input,
@@ -402,11 +402,11 @@ class _Lowering:
         elif kind == "skill":
             given = config.get("parameters")
             parameters = given if isinstance(given, Map) else Map(config.pos)
+            if main and "input" not in parameters and "input" not in config:
+                config.put("input", f"{{{{ {flow.merged(main)} }}}}")
             for key, values in named.items():
                 if key not in parameters:
                     parameters.put(key, f"{{{{ {flow.merged(values)} }}}}")
-            if main and "input" not in parameters:
-                parameters.put("input", f"{{{{ {flow.merged(main)} }}}}")
             if given is None or isinstance(given, Map):
                 config.put("parameters", parameters, config.at("parameters"))
         elif kind == "workflow" and "input" not in out and "input" not in node:

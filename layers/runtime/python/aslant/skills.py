@@ -138,8 +138,14 @@ def not_found(name: str, known: list[str]) -> SkillNotFound:
     return SkillNotFound(f"no skill {name!r} is registered; {hint}registered: {listed}")
 
 
-def call(name: str, target: Callable[..., Any], parameters: Mapping[str, Json]) -> Json:
-    """Calls a Python skill. Raises ValidationError when the parameters do not fit; its own errors pass through."""
+def call(
+    name: str, target: Callable[..., Any], parameters: Mapping[str, Json], offered: Mapping[str, Json] | None = None
+) -> Json:
+    """Calls a Python skill. `offered` are further arguments, each for a skill that has a parameter of its name.
+
+    Raises ValidationError when the parameters do not fit; the skill's own errors pass through.
+    """
+    parameters = {**_taken(target, offered or {}), **parameters}
     try:
         inspect.signature(target).bind(**parameters)
     except TypeError as error:
@@ -152,6 +158,19 @@ def call(name: str, target: Callable[..., Any], parameters: Mapping[str, Json]) 
 
         return asyncio.run(_finish(given))
     return given
+
+
+def _taken(target: Callable[..., Any], offered: Mapping[str, Json]) -> dict[str, Json]:
+    """What of `offered` the skill takes by name."""
+    try:
+        known = inspect.signature(target).parameters
+    except (TypeError, ValueError):  # a builtin without a signature
+        return {}
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        return dict(offered)
+    by_name = {name for name, parameter in known.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)}
+    return {name: value for name, value in offered.items() if name in by_name}
 
 
 async def _finish(awaitable: Any) -> Any:

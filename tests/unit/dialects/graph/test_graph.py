@@ -62,7 +62,7 @@ def test_a_trigger_starts_the_workflow(intake: Data) -> None:
 def test_an_unknown_type_is_a_skill_with_the_input(intake: Data) -> None:
     step = steps(intake)["read_label"]
     assert (step["type"], step["name"], step["labels"]) == ("skill", "Read the label", {"position": {"x": 120, "y": 40}})
-    assert step["config"] == {"skill": "label_reader", "parameters": {"language": "de", "input": "{{ input }}"}}
+    assert step["config"] == {"skill": "label_reader", "parameters": {"language": "de"}, "input": "{{ input }}"}
 
 
 def test_data_goes_through_a_choice_and_a_named_output_is_a_field(intake: Data) -> None:
@@ -84,8 +84,9 @@ def test_the_error_output(intake: Data) -> None:
 def test_joined_data_where_one_branch_is_dead(intake: Data) -> None:
     """Exactly the branch that ran is there; a named input is a parameter of the skill."""
     both = "steps.by_truck.output", "steps.by_bike.output"
-    assert steps(intake)["price"]["config"]["parameters"] == {
-        "currency": "EUR", "label": "{{ steps.read_label.output }}",
+    assert steps(intake)["price"]["config"] == {
+        "skill": steps(intake)["price"]["config"]["skill"],
+        "parameters": {"currency": "EUR", "label": "{{ steps.read_label.output }}"},
         "input": f"{{{{ (merge({both[0]}, {both[1]}) if {both[0]} != null and {both[1]} != null"
                  f" else {both[0]} ?? {both[1]}) }}}}"}
 
@@ -107,6 +108,9 @@ def test_joined_data_where_everything_runs_is_merged_in_the_order_of_connections
     ("foreach", {"nodes": [{"id": "i", "type": "own"}]}, "items", "{{ steps.a.output }}"),
     ("http", {"url": "https://example.org", "body": "{{ data }}"}, "config.body", "{{ steps.a.output }}"),
     ("own", {"input": 3}, "config.parameters.input", 3),
+    ("own", {"n": 3}, "config", {"skill": "own", "parameters": {"n": 3}, "input": "{{ steps.a.output }}"}),
+    ("own", {"input": 3}, "config", {"skill": "own", "parameters": {"input": 3}}),
+    ("skill", {"skill": "x", "input": 3}, "config.input", 3),
 ])
 def test_the_input_goes_where_the_type_takes_data(kind: str, properties: Data, key: str, expected: Any) -> None:
     found: Any = steps(graph([node("a"), node("b", kind, **properties)], [("a", "b")])[0])["b"]
@@ -249,7 +253,7 @@ def test_long_chains_of_waits_and_choices_do_not_overflow() -> None:
     nodes = [node("n0"), *(node(f"n{i}", "wait", seconds=1) for i in range(1, many)), node("end", "own")]
     connections = [(f"n{i}", f"n{i + 1}") for i in range(many - 1)] + [(f"n{many - 1}", "end")]
     data, _ = graph(nodes, connections)
-    assert steps(data)["end"]["config"]["parameters"]["input"] == "{{ steps.n0.output }}"
+    assert steps(data)["end"]["config"]["input"] == "{{ steps.n0.output }}"
 
 
 def test_joins_of_choices_do_not_double_with_every_level() -> None:
