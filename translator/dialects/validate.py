@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from translator.diagnostics import Findings
 from translator.findings import dialects as rules
 from translator.nearest import nearest
-from translator.source import Map, position_of
+from translator.source import Map, Seq, position_of
 from translator.yaml_errors import quoted
 
 MOST = 100
@@ -27,21 +27,53 @@ _KINDS = {
 def check(schema: type[BaseModel], document: Map, findings: Findings, within: str = "") -> bool:
     """Whether `document` has the shape of `schema`; what does not is added to `findings` with its position.
 
-    `within` names the place of `document` in the definition, such as `steps[2].config`.
+    `within` names the place of `document` in the definition, such as `steps[2].config` or `the router 'r'`. A bare text
+    where a list of texts is wanted becomes such a list, in `document`.
     """
     try:
-        schema.model_validate(document)
-    except ValidationError as error:
-        problems = _reduced(error, document)
+        error = _problems(schema, document)
+        if error is not None and _wrap(schema, document, error):
+            error = _problems(schema, document)
+        problems = _reduced(error, document) if error is not None else []
         for path, problem in problems[:MOST]:
             _report(schema, document, path, problem, findings, within)
         if len(problems) > MOST:
             findings.add(rules.TOO_MANY_PROBLEMS, f"{len(problems) - MOST} more problems of this kind", document.pos)
-        return False
+        return not problems
     except RecursionError:
         findings.add(rules.OUT_OF_RANGE, "steps are nested too deeply", document.pos)
         return False
-    return True
+
+
+def _problems(schema: type[BaseModel], document: Map) -> ValidationError | None:
+    try:
+        schema.model_validate(document)
+    except ValidationError as error:
+        return error
+    return None
+
+
+def _wrap(schema: type[BaseModel], document: Map, error: ValidationError) -> bool:
+    """Make lists of the bare texts that stand where a list of texts is wanted; whether there were any."""
+    wrapped = False
+    for item in error.errors(include_url=False, include_input=False):
+        if item["type"] != "list_type":
+            continue
+        path, _, _ = _split(item, document)
+        owner, value = _value(document, path[:-1]), _value(document, path)
+        if isinstance(owner, Map) and isinstance(value, str) and value and _takes_texts(schema, path):
+            key = str(path[-1])
+            only = Seq(owner.at(key))
+            only.add(value, only.pos)
+            owner.put(key, only, only.pos, owner.at_key(key))
+            wrapped = True
+    return wrapped
+
+
+def _takes_texts(schema: type[BaseModel], path: Path) -> bool:
+    """Whether the value at `path` may be a list of texts."""
+    return any(str in _members(get_args(found)[0]) for found in _annotations(schema, path)
+        if get_origin(found) is list and get_args(found))
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
@@ -51,10 +83,13 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def label(path: Path, within: str = "") -> str:
-    """`steps[2].retry` for ("steps", 2, "retry")."""
-    text = within
+    """`steps[2].retry` for ("steps", 2, "retry"); `within` is such a path, or words: `x of the router 'r'`."""
+    words = " " in within
+    text = "" if words else within
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    if words:
+        return f"{text} of {within}" if text else within
     return text or "the definition"
 
 
@@ -214,11 +249,17 @@ def _value(document: Any, path: Path) -> Any:
 
 def _keys(schema: type[BaseModel], path: Path) -> list[str]:
     """The keys that the model or models at `path` know."""
-    models = [schema]
-    for part in path:
-        models = [found for model in models for found in _step(model, part)] or models
+    models = _annotations(schema, path)
     return sorted({field.alias or name for model in models if isinstance(model, type) and issubclass(model, BaseModel)
         for name, field in model.model_fields.items()})
+
+
+def _annotations(schema: type[BaseModel], path: Path) -> list[Any]:
+    """What the models say about the value at `path`; about the last part of it that they know."""
+    found: list[Any] = [schema]
+    for part in path:
+        found = [inner for each in found for inner in _step(each, part)] or found
+    return found
 
 
 def _step(model: Any, part: str | int) -> list[Any]:

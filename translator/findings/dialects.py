@@ -42,8 +42,9 @@ MILLISECONDS = Rule("D024", Severity.ERROR, "less than a second where millisecon
     " write 30000 or `30s` instead of 30. (`500ms` says that so little is meant.)")
 UNKNOWN_TYPE = Rule("D030", Severity.ERROR, "unknown step type",
     "The type is none that the product has. Functions of your own are called by `type: skill`.")
-CUSTOM_TYPE = Rule("D031", Severity.INFO, "type read as a registered skill",
-    "A type that is none of the product's own names a function that you registered, as `type: skill` would.")
+CUSTOM_TYPE = Rule("D031", Severity.WARNING, "type that nearly is a known one",
+    "A type that is none of the product's own names a function that you registered, as `type: skill` would. This one is so"
+    " close to one of the product's that it looks like a slip. Correct it, or write `skill` with the name of the function.")
 BRANCHES = Rule("D032", Severity.ERROR, "branches that cannot be read",
     "A conditional step has `condition` with `branches: {true: {target_step: a}, false: {target_step: b}}`, or a list"
     " of branches, each with `condition` and `target_step`, with a `default`.")

@@ -304,14 +304,14 @@ class _Lowering:
         shape = Map(structure.pos)
         if isinstance(structure.get("steps"), Seq):
             shape.put("nodes", structure["steps"])
-            if check(schema.Scope, shape, self.findings):
+            if check(schema.Scope, shape, self.findings, f"`parameters` of {str(out.get('id'))!r}"):
                 put(out, "steps", self.scope(structure["steps"], Seq(structure.pos), inside), structure)
         branches = structure.get("branches")
         if isinstance(branches, Seq):
             shape = Map(structure.pos)
             shape.put("branches", branches)
             result = Seq(branches.pos)
-            if check(schema.Branches, shape, self.findings):
+            if check(schema.Branches, shape, self.findings, f"`parameters` of {str(out.get('id'))!r}"):
                 for branch in branches:
                     new = Map(branch.pos)
                     new.move("name", branch)
@@ -322,8 +322,8 @@ class _Lowering:
         carry_step(structure, out, self.spelling(names), skip=("steps", "branches"))
 
     def custom(self, agent: str, node: Map, parameters: Map, config: Map) -> None:
-        close = did_you_mean(agent, AGENTS)
-        self.findings.add(rules.CUSTOM_TYPE, f"{agent!r} is read as a registered skill", node.at("agent"), hint=close)
+        if close := did_you_mean(agent, (*AGENTS, *CANONICAL_TYPES)):
+            self.findings.add(rules.CUSTOM_TYPE, f"{agent!r} is read as a registered skill", node.at("agent"), hint=close)
         config.put("skill", agent, node.at("agent"))
         arguments = Map(parameters.pos)
         for key in parameters:
@@ -336,15 +336,16 @@ class _Lowering:
             config.move("parameters", config, "params")
             del config["params"]
         if agent == "human_loop":
-            written = config.pop("timeout", None)
+            name = "timeout_seconds" if "timeout_seconds" in config else "timeout"
+            written = config.pop(name, None)
             if isinstance(written, (int, float)) and not isinstance(written, bool) and written > 0:
-                out.put("timeout", written, config.at("timeout"))
+                out.put("timeout", written, config.at(name))
                 if node.get("timeout") is not None and node["timeout"] != written:
                     self.findings.add(rules.TIMEOUTS_DIFFER,
                         f"people have {written} seconds to answer; the node's own timeout is not used",
                         node.at("timeout"))
             elif written is not None:
-                self.findings.add(rules.BAD_DURATION, f"{written!r} is not a number of seconds", config.at("timeout"))
+                self.findings.add(rules.BAD_DURATION, f"{written!r} is not a number of seconds", config.at(name))
             elif node.get("timeout") is None:
                 out.put("timeout", HUMAN_TIMEOUT, node.at("agent"))
         key = output_key(node)
@@ -363,7 +364,14 @@ class _Lowering:
 
     def router(self, node: Map, parameters: Map, names: Names, out: Map) -> Router | None:
         """A two-way choice whose parameters may name its targets."""
-        if not check(schema.Router, parameters, self.findings):
+        if "condition" not in parameters:
+            self.findings.add(rules.MISSING_KEY, f"the router {node['id']!r} has no 'condition' in its `parameters`",
+                parameters.pos, hint="add `condition:` with `if_true:` and `if_false:`; for more than two ways write"
+                " `agent: choice` with `cases` (each `name` and `when`) and `default`, and `condition: <name>` at the edges")
+        found = Findings()
+        fits = check(schema.Router, parameters, found, f"`parameters` of the router {node['id']!r}")
+        self.findings.extend(tuple(each for each in found if each.code != rules.MISSING_KEY.code))
+        if not fits:
             return None
         at = parameters.at("condition")
         condition = parameters["condition"]

@@ -69,7 +69,7 @@ class Edge(Strict):
 
     from_: Annotated[Id, Field(alias="from")]
     to: Id
-    type: str = ""
+    type: Literal["sequential", "conditional", "parallel", "map", "reduce", "map_reduce", "orchestrator_worker"] | None = None
     condition: str | bool | None = None
     on: list[str] = []
     when: str | None = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from translator.diagnostics import Findings
 from translator.dialects import common
+from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
 _TIMES = ("timeout", "heartbeat")
@@ -78,12 +79,27 @@ def _step(source: Map, findings: Findings) -> Map:
             result.put(key, _timed(value, "ttl", findings), at, at_key)
         elif key == "compensation":
             result.put(key, _step(value, findings), at, at_key)
+        elif key == "config" and source.get("type") == "approval" and "timeout_seconds" in value:
+            result.put(key, _answer_time(value, findings), at, at_key)
         elif key == "steps":
             result.put(key, _steps(value, findings), at, at_key)
         elif key == "branches":
             result.put(key, _branches(value, findings), at, at_key)
         else:
             result.move(key, source)
+    return result
+
+
+def _answer_time(source: Map, findings: Findings) -> Map:
+    """The settings of an approval; `timeout_seconds` is another name of `timeout`."""
+    result = Map(source.pos)
+    for key in source:
+        if key == "timeout_seconds":
+            if "timeout" in source and source["timeout"] != source[key]:
+                findings.add(rules.WRITTEN_TWICE, "`timeout_seconds` and `timeout` say the same thing and differ",
+                    source.at_key(key), related=(("the other one", source.at_key("timeout")),))
+            key = "timeout"
+        result.move(key, source, key if key in source else "timeout_seconds")
     return result
 
 

@@ -306,8 +306,10 @@ class _Lowering:
         properties: Map = node.get("properties") or Map(node.at("type"))
         config = Map(properties.pos)
         if kind == "skill" and str(node["type"]).lower() not in TYPES:
-            self.findings.add(rules.CUSTOM_TYPE, f"{node['type']!r} is read as a registered skill", node.at("type"),
-                hint=did_you_mean(str(node["type"]), TYPES))
+            trigger = "a trigger has no connection to it" if str(node["type"]).lower() in KINDS else ""
+            if close := trigger or did_you_mean(str(node["type"]), TYPES):
+                self.findings.add(rules.CUSTOM_TYPE, f"{node['type']!r} is read as a registered skill", node.at("type"),
+                    hint=close)
             config.put("skill", node["type"], node.at("type"))
             config.put("parameters", without(properties, ()), node.at("properties"))
         else:
@@ -346,7 +348,7 @@ class _Lowering:
                 inner.move("nodes" if key == "steps" else key, properties, key)
             properties = without(properties, ("nodes", "steps", "connections"))
         lift(kind, properties, structure, config, self.findings)
-        if inner and check(schema.Scope, inner, self.findings):
+        if inner and check(schema.Scope, inner, self.findings, f"`properties` of {str(out.get('id'))!r}"):
             item = str(structure.get("item_name") or "item")
             steps = self.scope(inner["nodes"], inner.get("connections") or Seq(inner.pos), item, set())
             put(out, "steps", steps, inner, "nodes")
@@ -354,7 +356,7 @@ class _Lowering:
         if isinstance(branches, Seq):
             shape = Map(structure.pos)
             shape.move("branches", structure)
-            if check(schema.Branches, shape, self.findings):
+            if check(schema.Branches, shape, self.findings, f"`properties` of {str(out.get('id'))!r}"):
                 put(out, "branches", each(branches, lambda branch: self.branch(branch, data)), structure)
         carry_step(structure, out, spelling, skip=("branches",))
 

@@ -246,9 +246,6 @@ class _Reader:
         if hint:
             self.findings.add(rules.UNKNOWN_TYPE, f"{name!r} is no step type", source.at("type"),
                 hint=f"{hint} A function of your own of that name is `type: skill` with `skill: {name}`")
-        else:
-            self.findings.add(rules.CUSTOM_TYPE, f"{name!r} is taken as the name of a registered skill",
-                source.at("type"), hint=f"write `type: skill` and `skill: {name}`")
         return "skill", name
 
     def settings(self, kind: str, custom: str, source: Map, result: Map) -> list[Target]:

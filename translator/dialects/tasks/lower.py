@@ -176,11 +176,10 @@ class _Lowering:
         routes: dict[str, dict[str, list[str]]] = {}
         for task, step in zip(tasks, steps, strict=True):
             spec = _spec(task)
-            if spec is None or spec.get("type") != "Conditional":
+            if spec is None or _type_name(spec["type"]) != "Conditional":
                 continue
             for key, outcome in (("true_branch", "true"), ("false_branch", "false")):
-                targets = spec.get(key)
-                for target, at in targets.pairs() if isinstance(targets, Seq) else ():
+                for target, at in common.dependencies(spec, key):
                     if not isinstance(target, str) or common.nfc(target) not in by_id:
                         self.findings.add(rules.BRANCH_TARGET, f"{key} names {target!r}, which is no task here", at,
                             hint=did_you_mean(str(target), by_id))
@@ -206,14 +205,14 @@ class _Lowering:
 
     def typed(self, task: Map, spec: Map, out: Map) -> None:
         """The step's type, its structure and its configuration."""
-        name = spec["type"]
-        found = schema.KINDS.get(name) if isinstance(name, str) else None
+        name = _type_name(spec["type"])
+        found = schema.KINDS.get(name)
         kind = found[0] if found else name
         config = Map(spec.pos)
         settings = without(spec, ("type",))
         if found:
             put(out, "type", kind, spec, "type")
-            if not check(found[1], settings, self.findings):
+            if not check(found[1], settings, self.findings, f"`type` ({name}) of {str(task.get('id'))!r}"):
                 return
             special = getattr(self, f"as_{kind}", None)
             if special:
@@ -229,10 +228,11 @@ class _Lowering:
                 put(out, "steps", self.scope(structure["steps"]), structure)
             carry_step(structure, out, self.spelling)
         else:
-            same = next((known for known in schema.KINDS if known.lower() == str(name).lower()), None)
+            named = {kind for kind, _ in schema.KINDS.values()} - {"choice", "foreach"}
+            others = [kind for kind in CANONICAL_TYPES if kind not in named]
             self.findings.add(rules.UNKNOWN_TYPE, f"{name!r} is no type of task", spec.at("type"),
-                hint=f"did you mean `{same}`?" if same else did_you_mean(str(name), (*schema.KINDS, *CANONICAL_TYPES),
-                    f"types: {', '.join(schema.KINDS)}"))
+                hint=did_you_mean(name, (*schema.KINDS, *CANONICAL_TYPES),
+                    f"types: {', '.join((*schema.KINDS, *others))}"))
             out.put("type", "skill")
         if config:
             out.put("config", map_texts(config, self.text, spec.pos), spec.pos)
@@ -298,7 +298,7 @@ class _Lowering:
             self.findings.add(rules.MISSING_KEY, f"the loop {task.get('id')!r} has no `task_template`", settings.pos)
         shape = Map(body.pos)
         shape.put("tasks", body)
-        if check(schema.Scope, shape, self.findings):
+        if check(schema.Scope, shape, self.findings, f"the loop {str(task.get('id'))!r}"):
             out.put("steps", self.scope(body), settings.at("task_template"))
         carry_step(settings, out, self.spelling, skip=("steps", "items"))
 
@@ -378,6 +378,14 @@ def _spec(task: Map) -> Map | None:
         spec.put("type", value, task.at(key))
         return spec
     return value if isinstance(value, Map) and isinstance(value.get("type"), str) else None
+
+
+def _type_name(written: str) -> str:
+    """The name of a type of task as it is listed; upper and lower case alike, canonical names first."""
+    if written in schema.KINDS or written in CANONICAL_TYPES:
+        return written
+    lower = written.lower()
+    return lower if lower in CANONICAL_TYPES else next((name for name in schema.KINDS if name.lower() == lower), written)
 
 
 def _declared(tasks: Any, known: set[str]) -> None:

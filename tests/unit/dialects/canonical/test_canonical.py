@@ -54,7 +54,7 @@ def test_without_its_name_it_is_a_steps_definition() -> None:
     ("settings: {timeout: ^soon}", "D022"),
     ("^workflow: {}", "D010"),
     ("inputs: {a: {type: ^text}}", "D013"),
-    ("error_handlers: [{errors: ^x, action: fail}]", "D012"),
+    ("error_handlers: [{errors: ^5, action: fail}]", "D012"),
 ])
 def test_mistakes(line: str, code: str) -> None:
     """`^` stands before the place."""

@@ -301,7 +301,8 @@ def test_findings_about_the_workflow(more: str, codes: str) -> None:
     ("{id: s, type: approval, parameters: ^yes}", "D012"),
     ("{id: s, type: decision, decision: {^conditon: a, condition: b}}", "D010"),
     ("{id: s, type: decision, decision: {condition: a, branches: {true: ^nobody}}}", "D036"),
-    ("{id: s, type: ^frobnicate}", "D031"),
+    ("{id: s, type: ^transfrom}", "D030"),
+    ("{id: s, type: frobnicate}", ""),
 ])
 def test_findings_about_a_step(step: str, codes: str) -> None:
     text = staged(stage("one", step))

@@ -294,8 +294,10 @@ def test_mistakes_are_reported_where_they_are(text: str, expected: tuple[str, in
 
 
 def test_an_unknown_type_says_what_was_meant() -> None:
-    _, found = attempted("name: w\ntasks:\n  - {id: a, type: {type: COMMAND, command: ls}}\n")
-    assert "did you mean `Command`?" in [each.hint for each in found]
+    _, found = attempted("name: w\ntasks:\n  - {id: a, type: {type: Comand, command: ls}}\n")
+    assert [each.hint for each in found] == ["did you mean `Command`?"]
+    _, found = attempted("name: w\ntasks:\n  - {id: a, type: {type: fetch, url: x}}\n")
+    assert all(name in found[0].hint for name in ("Command", "Http", "Loop", "choice", "parallel", "foreach", "wait"))
 
 
 def test_an_approval_has_one_time_to_wait() -> None:
