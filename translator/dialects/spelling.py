@@ -61,6 +61,7 @@ CANONICAL_TYPES = (
 
 _STRING = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'"
 _TOKEN = re.compile(_STRING + r"|(?<![\w.])[^\W\d]\w*", re.DOTALL)
+_LITERAL = re.compile(_STRING, re.DOTALL)
 _KEY_AFTER = re.compile(r"\s*:")
 SIMPLE_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:\d+|'[^'\\\]{}]*'|\"[^\"\\\]{}]*\")\])*\Z")
 
@@ -125,6 +126,11 @@ def rename(expression: str, name: Callable[[str], str | None]) -> str:
         return word if new is None else new
 
     return _TOKEN.sub(change, expression)
+
+
+def in_literals(expression: str, change: Callable[[str], str]) -> str:
+    """The expression with `change` applied to each text literal, quotes included."""
+    return _LITERAL.sub(lambda match: change(match[0]), expression)
 
 
 def _last_before(text: str, end: int) -> str:

@@ -159,7 +159,9 @@ def to_expression(text: str, names: Names) -> str:
 
     def hole(match: re.Match[str]) -> str:
         root = re.split(r"[.\[]", match["path"], maxsplit=1)[0]
-        return f"${{{{ {match['path']} }}}}" if names.knows(root) and not match["escape"] else match[0]
+        if not names.knows(root):
+            return match[0]
+        return f"{{{match['path']}}}" if match["escape"] else f"${{{{ {match['path']} }}}}"
 
     return names.respell(splice_holes(HOLE.sub(hole, text)))
 

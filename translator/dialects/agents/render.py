@@ -13,18 +13,22 @@ from translator.dialects.spelling import (
     CANONICAL_TYPES,
     SIMPLE_PATH,
     STRUCTURE,
+    ExpressionChange,
     Part,
     Spelling,
     carry_step,
     carry_workflow,
+    in_literals,
     only,
     parts,
     put,
+    put_changed,
     without,
 )
 from translator.dialects.templates import map_texts
 from translator.dialects.writing import two_way
 from translator.findings import dialects as rules
+from translator.nearest import nearest
 from translator.source import Map, Seq, plain
 
 _NAMES = {"agent": "llm", "scrape": "web_scraping", "email": "email", "query": "database"}
@@ -53,10 +57,18 @@ class _Rendering:
         loops = {name: name for key in ("item_name", "index_name") for name in _values(document, key)}
         self.names = Names(outputs, None if inputs is None else frozenset(inputs),
             frozenset(document.get("variables") or ()), loops={"item": "item", "index": "index", **loops})
-        self.spelling = Spelling(self.text, lambda text, at: (text, at), self.node)
+        self.spelling = Spelling(self.text, self.expression, self.node)
 
     def text(self, text: str, at: Position) -> str:
         return "".join(self.part(part) for part in parts(text))
+
+    def expression(self, text: str, at: Position) -> tuple[str, Position]:
+        """An expression whose text literals hold no braces that would be read as a hole."""
+        return in_literals(text, lambda literal: HOLE.sub(self.escaped_brace, literal)) if "{" in text else text, at
+
+    def escaped_brace(self, match: re.Match[str]) -> str:
+        root = re.split(r"[.\[]", match["path"], maxsplit=1)[0]
+        return f"{match['escape'] or ''}\\{{{match['path']}}}" if self.names.knows(root) else match[0]
 
     def part(self, part: Part) -> str:
         if not part.hole:
@@ -166,7 +178,7 @@ class _Rendering:
         edges = Seq(steps.pos)
         for step, at in steps.pairs():
             node = self.node(step)
-            mine = _edges(step, choices)
+            mine = _edges(step, choices, self.spelling.expression)
             if mine is not None:
                 node.pop("depends_on", None)
                 for edge in mine:
@@ -197,7 +209,8 @@ class _Rendering:
             return config["skill"], config["parameters"], []
         if kind == "choice" and two_way(step):
             parameters = Map(step.pos)
-            parameters.move("condition", step["cases"][0], "when")
+            case = step["cases"][0]
+            put_changed(parameters, "condition", case["when"], case, self.spelling.expression, "when")
             return "router", parameters, ["cases", "default", "mode"]
         if kind == "transform" and "data" in config:
             return "data_processing", config, []
@@ -231,7 +244,7 @@ class _Rendering:
                     self.findings.add(rules.CANNOT_SAY, f"a {key} is taken as it stands; expressions in it stay text", at)
                 put(result, key, "".join(f"{{{{ {p.text} }}}}" if p.hole else p.text for p in pieces), config)
             elif key == "expression" and isinstance(value, str):
-                result.move(key, config)
+                put_changed(result, key, value, config, self.spelling.expression)
             else:
                 put(result, key, map_texts(value, self.text, at), config)
         return result
@@ -239,10 +252,11 @@ class _Rendering:
     def is_own_agent(self, config: Map) -> bool:
         name = config.get("skill")
         return (isinstance(name, str) and bool(name) and "{" not in name and {*config} == {"skill", "parameters"}
-            and isinstance(config["parameters"], Map) and name not in AGENTS and name not in CANONICAL_TYPES)
+            and isinstance(config["parameters"], Map) and name not in AGENTS and name not in CANONICAL_TYPES
+            and not nearest(name, (*AGENTS, *CANONICAL_TYPES)))
 
 
-def _edges(step: Map, choices: set[str]) -> list[Map] | None:
+def _edges(step: Map, choices: set[str], change: ExpressionChange) -> list[Map] | None:
     """The edges of a step; None when only `depends_on` says them in the same order."""
     result: list[Map] = []
     seen: set[str] = set()
@@ -264,7 +278,7 @@ def _edges(step: Map, choices: set[str]) -> list[Map] | None:
         elif outcomes:
             edge.put("on", item["on"], at)
         elif when is not None:
-            edge.put("condition", when, item.at("when"))
+            put_changed(edge, "condition", when, item, change, "when")
         result.append(edge)
     return result
 

@@ -14,6 +14,7 @@ from translator.dialects.graph.triggers import TRIGGERS
 from translator.dialects.spelling import STRUCTURE, Spelling, carry_step, carry_workflow, only, put, without
 from translator.dialects.writing import two_way
 from translator.findings import dialects as rules
+from translator.nearest import nearest
 from translator.source import Map, Seq
 
 _STARTS = {"manual": "manual", "webhook": "webhook", "schedule": "schedule", "event": "event",
@@ -106,9 +107,10 @@ class _Rendering:
         """Nodes, and the connections between them."""
         nodes = Seq(steps.pos)
         connections = Seq(steps.pos)
+        choices = {step["id"] for step in steps if step["type"] == "choice"}
         for step, at in steps.pairs():
             node = self.node(step)
-            mine = _connections(step)
+            mine = _connections(step, choices)
             if mine is not None:
                 node.pop("depends_on", None)
                 for connection in mine:
@@ -164,13 +166,17 @@ class _Rendering:
         return kind, properties, structure
 
 
-def _connections(step: Map) -> list[Map] | None:
-    """The edges of a step as connections; None when only `depends_on` says them in the same order."""
+def _connections(step: Map, choices: set[str]) -> list[Map] | None:
+    """The edges of a step as connections; None when only `depends_on` says them in the same order.
+
+    A connection from a choice names an outcome, so an edge for every outcome is said by `depends_on`.
+    """
     result: list[Map] = []
     seen: set[str] = set()
     for edge in step.get("depends_on") or ():
         source = edge["step"] if isinstance(edge, Map) else edge
-        if source in seen:
+        always = not isinstance(edge, Map) or (not edge.get("on") and edge.get("when") is None)
+        if source in seen or (source in choices and always):
             return None
         seen.add(source)
         at = edge.pos if isinstance(edge, Map) else step.at("depends_on")
@@ -197,7 +203,7 @@ def _is_own_type(config: Map) -> bool:
     name = config.get("skill")
     return (isinstance(name, str) and bool(name) and "{{" not in name and {*config} == {"skill", "parameters"}
         and isinstance(config["parameters"], Map) and name.lower() not in TYPES and name.lower() not in TRIGGERS
-        and type_of(_node_of(name)) == "skill")
+        and type_of(_node_of(name)) == "skill" and not nearest(name, TYPES))
 
 
 def _node_of(name: str) -> Map:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from translator.diagnostics import Findings, Position
@@ -11,10 +12,13 @@ from translator.dialects.spelling import (
     Spelling,
     carry_step,
     carry_workflow,
+    dependencies,
     each,
+    in_literals,
     only,
     parts,
     put,
+    put_changed,
     without,
 )
 from translator.dialects.tasks import schema
@@ -44,10 +48,23 @@ def _literal(text: str) -> str:
     return text.replace("${{", "$\\{{").replace("${", "\\${")
 
 
+_OPENER = re.compile(r"(?<!\\)(\\*)(?=\$\{(?!\{))")
+
+
+def _expression(text: str, at: Position) -> tuple[str, Position]:
+    """An expression whose text literals hold no `${` that would be read as a hole."""
+    return in_literals(text, lambda literal: _OPENER.sub(_escaped, literal)) if "${" in text else text, at
+
+
+def _escaped(match: re.Match[str]) -> str:
+    # A backslash that stands alone is one of the text itself, and is written as two to stay one.
+    return match[1] + "\\" * (1 + len(match[1]) % 2)
+
+
 class _Rendering:
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
-        self.spelling = Spelling(_text, lambda text, at: (text, at), self.task)
+        self.spelling = Spelling(_text, _expression, self.task)
 
     def workflow(self, document: Map) -> Map:
         out = Map(document.pos)
@@ -79,7 +96,7 @@ class _Rendering:
             if isinstance(task["type"], Map) and task["type"]["type"] == "Conditional"}
         order = [*conditions]
         for step, task in zip(steps, tasks, strict=True):
-            found = _branch(step.get("depends_on") or Seq(step.pos), order)
+            found = _branch(dependencies(step.get("depends_on") or Seq(step.pos), self.spelling), order)
             if found is None:
                 continue
             others, routed = found
@@ -118,7 +135,7 @@ class _Rendering:
             put(out, "retry_policy", policy, step, "retry")
             used.append("retry")
         if step.get("when") is not None:
-            out.move("condition", step, "when")
+            put_changed(out, "condition", step["when"], step, _expression, "when")
         carry_step(step, out, self.spelling, skip=("when", "type", "config", *used))
         return common.ordered(out, _ORDER)
 
@@ -183,7 +200,8 @@ class _Rendering:
             return None
         spec = Map(step.pos)
         spec.put("type", "Conditional", step.at("type"))
-        spec.move("condition", step["cases"][0], "when")
+        case = step["cases"][0]
+        put_changed(spec, "condition", case["when"], case, _expression, "when")
         return spec, ["cases", "default", "mode"]
 
     def as_foreach(self, step: Map, config: Map) -> tuple[Map, list[str]] | None:
