@@ -53,8 +53,8 @@ def _rule(code: str) -> Rule:
     if (rule := RULES.get(code.strip().upper())) is not None:
         return rule
     close = difflib.get_close_matches(code.upper(), sorted(RULES), 3, 0.5)
-    raise UsageError(f"there is no code {code}" + (f"; did you mean {', '.join(close)}?" if close else "")
-        + " `aslant explain` lists them all")
+    raise UsageError(f"there is no code {code}; " + (f"did you mean {', '.join(close)}? " if close else "")
+        + "`aslant explain` lists them all")
 
 
 def _row(rule: Rule) -> dict[str, str]:

@@ -64,6 +64,8 @@ def write(text: str, path: str | None) -> None:
         return
     try:
         Path(path).write_text(text, encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no folder {Path(path).parent}") from None
     except OSError as error:
         raise UsageError(f"{path}: {_reason(error)}") from None
 

@@ -62,6 +62,7 @@ def parser(command: str | None) -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="store_true", help="print the version")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    commands.add_parser("help", help="say more about a command", add_help=False)  # `main` makes it --help
     for name, summary in COMMANDS.items():
         module = importlib.import_module(f"infra.cli.{name}") if name == command else None
         sub = commands.add_parser(
@@ -79,6 +80,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["help"]:
         given = [*given[1:2], "--help"]
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 shows escapes
@@ -96,6 +100,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _abandon_stdout()
         return 128 + signal.SIGPIPE
+    except OSError as error:  # such as a full disk behind standard output
+        _abandon_stdout()
+        print(f"aslant: {error.strerror or error}", file=sys.stderr)
+        return USAGE
     except Exception as error:
         if os.environ.get("ASLANT_DEBUG") == "1":
             raise

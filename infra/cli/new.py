@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}\Z", re.ASCII)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     dialects, templates = _known()
     parser.add_argument("name", nargs="?", default="hello", metavar="NAME",
-        help="the workflow's name: letters, digits, - _ . (default: hello)")
+        help="the workflow's name, or NAME.yaml: letters, digits, - _ . (default: hello)")
     parser.add_argument("--dialect", choices=dialects, default="steps", metavar="DIALECT",
         help=f"one of {', '.join(dialects)} (default: steps)")
     parser.add_argument("--template", choices=templates, default="hello", metavar="TEMPLATE",
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
+    args.name = re.sub(r"(?<=.)\.ya?ml\Z", "", args.name, flags=re.IGNORECASE)  # who names the file means the same
     if not _NAME.match(args.name):
         raise UsageError(f"{args.name!r} is no name: letters, digits, - _ . up to 80 characters are")
     template = TEMPLATES / f"{args.template}-{args.dialect}.yaml"

@@ -66,20 +66,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _scale(text: str) -> float:
-    value = float(text)
+    value = _number(text)
     if not 0 < value <= 1_000_000:
         raise argparse.ArgumentTypeError("must be above 0 and at most 1,000,000")
     return value
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    value = _number(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError("must be above 0")
     return value
 
 
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
 def execute(args: argparse.Namespace) -> int:
+    try:
+        return _execute(args)
+    except UsageError as error:
+        if args.json:
+            document = {"status": "refused", "message": str(error), "findings": [], "input_problems": []}
+            sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        raise
+
+
+def _execute(args: argparse.Namespace) -> int:
     sources = read_all(args.files)
     shown = texts(sources)
     try:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from infra.cli.errors import UsageError
 from infra.cli.files import definitions_in, read
-from translator.diagnostics import TranslatorError
-from translator.pipeline import Compilation, Source, compile_sources
+from translator.diagnostics import Findings
+from translator.model.build import build
+from translator.model.workflow import Workflow
+from translator.pipeline import Compilation, Source, canonical_data, compile_sources
 
 MAX_FILES = 500  # of one folder that are looked into
 
@@ -19,27 +21,26 @@ def compile_with_siblings(sources: Sequence[Source], dialect: str | None = None)
     Only sub-workflows that are called, directly or not, and not among `sources` are looked for. What is not found stays
     missing, with a warning. Raises TranslatorError.
     """
-    compilations = compile_sources(sources, dialect=dialect)
-    extra = siblings(sources, compilations)
-    return compile_sources([*sources, *extra], dialect=dialect) if extra else compilations
+    return compile_sources([*sources, *siblings(sources, dialect)], dialect=dialect)
 
 
-def siblings(sources: Sequence[Source], compilations: Sequence[Compilation]) -> list[Source]:
-    """The definitions from the folders of `sources` that these call."""
+def siblings(sources: Sequence[Source], dialect: str | None = None) -> list[Source]:
+    """The definitions from the folders of `sources` that these call, whatever mistakes there are in either."""
+    models = [model for source in sources if (model := _model(source, dialect)) is not None]
+    known = {model.id for model in models}
+    wanted = [workflow for model in models for workflow in _called(model)]
     found: dict[str, Source] = {}
-    known = {compilation.workflow.id for compilation in compilations}
-    wanted = [*missing(compilations)]
-    candidates: list[tuple[Source, Compilation]] | None = None
+    candidates: list[tuple[Source, Workflow]] | None = None
     while wanted:
         workflow = wanted.pop()
         if workflow in known or workflow in found:
             continue
         if candidates is None:
-            candidates = [*_candidates(sources)]
-        for source, compiled in candidates:
-            if compiled.workflow.id == workflow:
+            candidates = [*_candidates(sources, dialect)]
+        for source, model in candidates:
+            if model.id == workflow:
                 found[workflow] = source
-                wanted += compiled.workflows.values()
+                wanted += _called(model)
                 break
     return [*found.values()]
 
@@ -55,7 +56,18 @@ def missing(compilations: Sequence[Compilation]) -> dict[str, Compilation]:
     }
 
 
-def _candidates(sources: Sequence[Source]) -> Iterator[tuple[Source, Compilation]]:
+def _model(source: Source, dialect: str | None) -> Workflow | None:
+    """What a definition says, without its mistakes; None when it cannot be read at all."""
+    findings = Findings()
+    data = canonical_data(source, findings, dialect=dialect)
+    return build(data[1], findings) if data is not None else None
+
+
+def _called(workflow: Workflow) -> list[str]:
+    return [step.workflow for step in workflow.all_steps() if step.type == "workflow" and step.workflow]
+
+
+def _candidates(sources: Sequence[Source], dialect: str | None) -> Iterator[tuple[Source, Workflow]]:
     given = {Path(source.file).resolve() for source in sources}
     folders = dict.fromkeys(Path(source.file).parent for source in sources if Path(source.file).is_file())
     for folder in folders:
@@ -66,7 +78,6 @@ def _candidates(sources: Sequence[Source]) -> Iterator[tuple[Source, Compilation
                 source = read(str(file))
             except UsageError:
                 continue
-            try:
-                yield source, compile_sources([source])[0]
-            except TranslatorError:
-                continue
+            model = _model(source, dialect)
+            if model is not None:
+                yield source, model

@@ -12,9 +12,8 @@ import sys
 from infra.cli.files import read_all, texts
 from infra.cli.output import add_format, add_strict, exit_code, print_findings
 from infra.cli.siblings import siblings
-from translator.diagnostics import Diagnostic, TranslatorError
-from translator.findings.graph import UNKNOWN_WORKFLOW
-from translator.pipeline import Source, check_sources, compile_sources
+from translator.diagnostics import Diagnostic
+from translator.pipeline import Source, check_sources
 
 EXAMPLES = """\
 examples:
@@ -41,13 +40,6 @@ def execute(args: argparse.Namespace) -> int:
 
 def _check(sources: list[Source], dialect: str | None) -> tuple[Diagnostic, ...]:
     """Findings of `sources`; what they call is looked for in their folders."""
-    diagnostics = check_sources(sources, dialect=dialect)
-    if not any(found.code == UNKNOWN_WORKFLOW.code for found in diagnostics):
-        return diagnostics
-    try:
-        extra = siblings(sources, compile_sources(sources, dialect=dialect))
-    except TranslatorError:
-        return diagnostics
     files = {source.file for source in sources}
-    together = check_sources([*sources, *extra], dialect=dialect)
+    together = check_sources([*sources, *siblings(sources, dialect)], dialect=dialect)
     return tuple(found for found in together if found.position.file in files)

@@ -275,7 +275,7 @@ class _Loop:
 
     def _error(self, ended: Result, status: str) -> RunError:
         whole = ended.status == "TIMED_OUT"  # the time of the execution ran out, whatever failed before
-        failed = None if whole else self.tracker.culprit(ended.error)
+        failed = None if whole else self.tracker.culprit(ended.error, message_of(ended.cause))
         name = ended.error or {"timed_out": "States.Timeout", "cancelled": "Cancelled"}.get(status, "Failed")
         message = message_of(ended.cause) or (failed.message if failed else "")
         if name == "States.DataLimitExceeded":

@@ -49,14 +49,16 @@ class Tracker:
                 changed = True
         return changed
 
-    def culprit(self, error: str | None) -> StepRun | None:
+    def culprit(self, error: str | None, message: str) -> StepRun | None:
         """The step whose failure ended the execution with `error`: the last one that failed so, or failed at all.
 
-        A step inside of a parallel or a loop says more than the one around it.
+        A step inside of a parallel or a loop says more than the one around it. Of several that failed at once, the one
+        with the execution's own message is meant.
         """
         fitting = [run for run in self._failures if run.error == error] or self._failures
         inner = [run for run in fitting if run.type not in _HOLDERS] or fitting
-        return inner[-1] if inner else None
+        same = [run for run in inner if run.message == message] or inner
+        return same[-1] if same else None
 
     def _iteration(self, visit: StateVisit) -> tuple[int, ...]:
         loops = []

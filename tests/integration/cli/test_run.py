@@ -237,6 +237,23 @@ def test_a_sub_workflow_is_found_in_the_folder_by_its_id(folder: Path, capsys: p
     assert main(["validate", "parent.yaml", "--strict"]) == 0
 
 
+def test_other_mistakes_do_not_hide_a_sub_workflow(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "parent.yaml").write_text(
+        PARENT.replace("outputs:", "  - {id: bad, type: skill, config: {skill: x, nope: 1}}\noutputs:"), encoding="utf-8")
+    (folder / "any-name.yaml").write_text(CHILD, encoding="utf-8")
+    for command in ("validate", "run", "graph", "compile"):
+        assert main([command, "parent.yaml"]) == 1
+        captured = capsys.readouterr()
+        assert "error G015" in captured.out + captured.err and "G019" not in captured.out + captured.err
+
+
+def test_a_mistake_in_a_sub_workflow_is_told_where_it_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "parent.yaml").write_text(PARENT, encoding="utf-8")
+    (folder / "any-name.yaml").write_text(CHILD.replace("input.x + input.y", "input.x + input.z"), encoding="utf-8")
+    document = ran(["parent.yaml"], capsys, code=1)
+    assert {row["file"] for row in document["findings"] if row["severity"] == "error"} == {"any-name.yaml"}
+
+
 def test_a_missing_sub_workflow_is_an_error_before_the_start(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "parent.yaml").write_text(PARENT, encoding="utf-8")
     document = ran(["parent.yaml"], capsys, code=1)

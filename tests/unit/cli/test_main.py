@@ -147,3 +147,45 @@ def test_new_takes_names_that_are_safe_as_files_and_in_yaml(
 def test_new_says_where_it_cannot_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "x", "-o", str(tmp_path / "no" / "x.yaml")]) == 2
     assert "No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("argv", "text"), [
+    (["graph", "{file}", "-o", "{folder}/x.png"], "no drawing as .png"),
+    (["graph", "{file}", "-o", "{folder}/x.dot", "--format", "svg"], "the file's name says dot, --format says svg"),
+    (["compile", "{file}", "-o", "{folder}/none/x.json"], "there is no folder {folder}/none"),
+    (["run", "{file}", "--time-scale", "abc"], "'abc' is not a number"),
+    (["run", "{file}", "--timeout", "abc"], "'abc' is not a number"),
+    (["run", "{file}", "--skills", "{file}"], "this is no Python module"),
+    (["run", "{file}", "-i", "x=1e400"], "'1e400' is out of range"),
+    (["explain", "ZZ"], "there is no code ZZ; `aslant explain` lists them all"),
+    (["hepl"], "did you mean help?"),
+])
+def test_what_is_wrong_with_an_argument_is_named(
+    argv: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "flow.yaml"
+    file.write_text("dialect: canonical\nname: f\ninputs: {x: {type: number, default: 1}}\n"
+        "steps: [{id: a, type: transform, config: {data: 1}}]\n", encoding="utf-8")
+    assert main([word.format(file=file, folder=tmp_path) for word in argv]) == 2
+    assert text.format(folder=tmp_path) in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["flow.yaml"]
+
+
+def test_a_run_that_cannot_be_read_gives_a_document_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "no-such.yaml", "--json"]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["status"] == "refused" and document["message"] == "no-such.yaml: there is no such file"
+
+
+def test_a_new_definition_may_be_named_by_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "foo.yaml"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["foo.yaml"]
+    assert "# foo:" in (tmp_path / "foo.yaml").read_text(encoding="utf-8")
+
+
+def test_help_is_among_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert "    help      " in capsys.readouterr().out

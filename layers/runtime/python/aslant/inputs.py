@@ -1,7 +1,8 @@
 """What a caller gives a workflow, checked against the inputs that its definition declares.
 
 A schema is a mapping of input names to rows in the words of JSON Schema (`type`, `default`, `enum`, `minimum`, …,
-also spelled `min_length`); `required` stands on the row itself. `format` is a note for people and is not checked.
+also spelled `min_length`); `required` stands on the row itself. `format` is checked for
+texts, as far as `aslant.formats` knows it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import re2
 
 from aslant.contracts import MAX_INPUT
+from aslant.formats import FORMATS
 from aslant.values import MAX_SAFE_INTEGER, size
 
 MAX_DEPTH = 100
@@ -91,7 +93,11 @@ def from_text(row: Row | None, text: str) -> Any:
     if kinds == ["string"]:
         return text
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+    except OverflowError:
+        if not kinds or "string" in kinds:
+            return text
+        raise ValueError(f"{text!r} is out of range") from None
     except (ValueError, RecursionError):
         if not kinds or "string" in kinds:
             return text
@@ -100,6 +106,13 @@ def from_text(row: Row | None, text: str) -> Any:
         return text
     if kinds and not any(_is(kind, value) for kind in kinds):
         raise ValueError(f"{text!r} is not {_expected(kinds)}")
+    return value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise OverflowError(text)
     return value
 
 
@@ -126,7 +139,7 @@ def _unsafe(value: Any, pointer: str, depth: int) -> Iterator[InputProblem]:
             yield InputProblem(pointer, f"{value} is beyond 2^53 and would lose digits; give it as a text")
     elif isinstance(value, float):
         if not math.isfinite(value):
-            yield InputProblem(pointer, f"{value} is not a JSON number")
+            yield InputProblem(pointer, "the number is out of range" if math.isinf(value) else f"{value} is not a JSON number")
     else:
         yield InputProblem(pointer, f"{type(value).__name__} is not a JSON value")
 
@@ -154,6 +167,9 @@ def _check(row: Row, value: Any, pointer: str, name: str) -> Iterator[InputProbl
 
 def _check_text(row: Row, value: str, pointer: str, name: str) -> Iterator[InputProblem]:
     yield from _check_size(row, len(value), "length", "characters", pointer, name)
+    form = FORMATS.get(str(row.get("format")))
+    if form is not None and not form.fits(value):
+        yield InputProblem(pointer, f"{name} is {_brief(value)}, which is no {row['format']} such as {form.example}")
     pattern = row.get("pattern")
     if isinstance(pattern, str):
         try:
@@ -242,7 +258,7 @@ def _bound(row: Row, *names: str) -> float | None:
 
 
 def _unknown(name: str, known: Mapping[str, Any], pointer: str = "", owner: str = "") -> InputProblem:
-    close = difflib.get_close_matches(name, [str(key) for key in known], 1, 0.6)
+    close = difflib.get_close_matches(name, [str(key) for key in known], 1, 0.7)
     hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(map(str, known))}" if known else ""
     what = f"{owner} has no property {name}" if owner else f"there is no input {name}"
     return InputProblem(f"{pointer}/{_escaped(name)}", what + hint)

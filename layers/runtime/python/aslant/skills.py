@@ -94,6 +94,8 @@ def load_module(path_or_name: str) -> list[str]:
 
 def _import(path_or_name: str) -> Any:
     is_file = path_or_name.endswith(".py") or os.sep in path_or_name
+    if not path_or_name.endswith(".py") and os.path.isfile(path_or_name):
+        raise ValidationError(f"skills {path_or_name}: this is no Python module (a file NAME.py, or a module's name)")
     try:
         if not is_file:
             return importlib.import_module(path_or_name)
