@@ -71,6 +71,11 @@ UNKNOWN_ROLLBACK_STEP = Rule("D044", Severity.WARNING, "no such rollback step",
 STAGE_LIMIT = Rule("D045", Severity.UNSUPPORTED, "max_parallel of this stage is not enforced",
     "A stage runs all of its steps at once when a decision leads from one of them into another stage, or from another stage"
     " to one of them.")
+UNKNOWN_FORMAT = Rule("D046", Severity.WARNING, "format of an input is not known",
+    "`format` is checked for date, date-time, time, duration, email, hostname, ipv4, ipv6, uri, url and uuid. Any other word"
+    " is kept and changes nothing; write a `pattern` to have a text checked.")
+FORMAT_NOTE = Rule("D047", Severity.INFO, "format of an input is a note",
+    "The format says how people see or write the value, such as `password`. It is kept and nothing is checked by it.")
 CANNOT_SAY = Rule("D050", Severity.WARNING, "the dialect cannot say this",
     "What the other spelling has no word for is written with the canonical key, changed, or left out; the message says"
     " which.")

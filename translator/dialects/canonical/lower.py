@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from aslant.formats import FORMATS, NOTES
 from translator.diagnostics import Findings
 from translator.dialects import common
+from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -35,6 +37,10 @@ def lower(document: Map, findings: Findings) -> Map:
                 result.put(key, text, at, document.at_key(key))
         elif key == "settings":
             result.put(key, _settings(value, findings), at, document.at_key(key))
+        elif key == "inputs":
+            for name in value:
+                _formats(value[name], findings)
+            result.move(key, document)
         elif key == "error_handlers":
             handlers = Seq(value.pos)
             for handler, place in value.pairs():
@@ -46,6 +52,21 @@ def lower(document: Map, findings: Findings) -> Map:
         else:
             result.move(key, document)
     return result
+
+
+def _formats(row: Any, findings: Findings) -> None:
+    """Findings about the formats that an input, its items and its properties name and nothing checks."""
+    if not isinstance(row, Map):
+        return
+    name = row.get("format")
+    if isinstance(name, str) and name in NOTES:
+        findings.add(rules.FORMAT_NOTE, f"the format {name!r} is a note; it is not checked", row.at("format"))
+    elif isinstance(name, str) and name not in FORMATS:
+        findings.add(rules.UNKNOWN_FORMAT, f"the format {name!r} is not known and is not checked", row.at("format"),
+            hint=did_you_mean(name, FORMATS, f"known: {', '.join(FORMATS)}"))
+    properties = row.get("properties")
+    for inner in (row.get("items"), *(properties.values() if isinstance(properties, Map) else ())):
+        _formats(inner, findings)
 
 
 def _steps(source: Seq, findings: Findings) -> Seq:
