@@ -9,6 +9,7 @@ from importlib import import_module
 from pydantic import BaseModel
 
 from translator.diagnostics import Findings
+from translator.dialects import foreign
 from translator.dialects.validate import check, did_you_mean
 from translator.findings import dialects as rules
 from translator.source import Map
@@ -160,4 +161,5 @@ def read(document: Map, findings: Findings) -> tuple[Dialect, Map] | None:
         if not check(canonical.schema, lowered, findings):
             return None
         lowered = canonical.lower(lowered, findings)
+    foreign.report(dialect.name, body, lowered, findings)
     return dialect, lowered

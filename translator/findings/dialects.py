@@ -76,6 +76,9 @@ UNKNOWN_FORMAT = Rule("D046", Severity.WARNING, "format of an input is not known
     " is kept and changes nothing; write a `pattern` to have a text checked.")
 FORMAT_NOTE = Rule("D047", Severity.INFO, "format of an input is a note",
     "The format says how people see or write the value, such as `password`. It is kept and nothing is checked by it.")
+FOREIGN_HOLE = Rule("D048", Severity.WARNING, "hole of another dialect",
+    "Each dialect marks expressions in its own way: `{{ x }}` in steps, graph and canonical, `${{ x }}` in stages, `${x}` in"
+    " tasks, `{x}` in agents. What another one writes stays text.")
 CANNOT_SAY = Rule("D050", Severity.WARNING, "the dialect cannot say this",
     "What the other spelling has no word for is written with the canonical key, changed, or left out; the message says"
     " which.")

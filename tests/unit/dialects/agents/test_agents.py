@@ -35,7 +35,7 @@ def codes(found: list[Diagnostic]) -> list[str]:
     ("{state.city}", "{{ input.city }}"),  # no node gives it and no inputs are declared
     ('{"a": {state.first}}', '{"a": {{ state.first }}}'),
     ('{"a": 1} {} { state.first } {1}', '{"a": 1} {} { state.first } {1}'),
-    ("{{state.first}}", r"\{{state.first}}"),
+    ("{{other.first}}", r"\{{other.first}}"),
     (r"\{state.first}", "{state.first}"),
     (r"\{other}", r"\{other}"),
     ("${{ first.n + 1 }}", "{{ first.n + 1 }}"),
@@ -46,6 +46,12 @@ def test_holes(written: str, expected: str) -> None:
     by_id, found = workflow([llm("one", output="first"), llm("two", written)])
     assert by_id["two"]["config"]["prompt"] == expected
     assert found == []
+
+
+def test_double_braces_are_text_with_a_warning() -> None:
+    by_id, found = workflow([llm("one", output="first"), llm("two", "{{state.first}}")])
+    assert by_id["two"]["config"]["prompt"] == r"\{{state.first}}"
+    assert [(each.code, each.hint) for each in found] == [("D048", "write `{state.first}` for the value")]
 
 
 def test_braces_that_look_like_a_reference_are_text_with_a_warning() -> None:
