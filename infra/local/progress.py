@@ -110,7 +110,7 @@ class Progress:
                 if self.depth.get(edge.step) == 0 and edge.step in self.steps:
                     before = self.run(edge.step)
                     if before.status is Status.NOT_STARTED:
-                        before.status = Status.SKIPPED
+                        before.status, before.ended = Status.SKIPPED, started.started
                         stack.append(edge.step)
 
     def finish(self, *, completed: bool, now: datetime) -> None:

@@ -121,10 +121,11 @@ def test_a_step_is_skipped_once_one_that_waits_for_it_runs() -> None:
         Step("d", "skill"),
     )))
     settle(board, "a", (), Status.COMPLETED, 0, 1)
-    board.run("c").status = Status.RUNNING
+    board.run("c").status, board.run("c").started = Status.RUNNING, at(1)
     board.skip_before(board.run("c"))
     assert {run.step: run.status for run in board.ordered()} == {
         "a": Status.COMPLETED, "b": Status.SKIPPED, "c": Status.RUNNING}
+    assert board.run("b").ended == at(1)
 
 
 def test_the_tree_shows_states_iterations_and_branches() -> None:
