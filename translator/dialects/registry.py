@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from pydantic import BaseModel
 
-from translator.diagnostics import Findings
+from translator.diagnostics import Findings, Position
 from translator.dialects import foreign
 from translator.dialects.validate import check, did_you_mean
 from translator.findings import dialects as rules
-from translator.source import Map
+from translator.findings import graph as graph_rules
+from translator.source import Map, Seq
 
 Lower = Callable[[Map, Findings], Map]
 
@@ -140,6 +142,25 @@ def _near_miss(document: Map) -> str:
     return "start with `name:` and `steps:`"
 
 
+def _duplicates(document: Map, findings: Findings) -> None:
+    """Findings about ids that stand twice; a definition without other errors is told of them when its graph is built."""
+    seen: dict[str, Position] = {}
+    stack: list[Any] = [document.get("steps")]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, Seq):
+            stack += reversed(here)
+        elif isinstance(here, Map):
+            identifier = here.get("id")
+            if isinstance(identifier, str) and identifier:
+                at = here.at("id")
+                if identifier in seen:
+                    findings.add(graph_rules.DUPLICATE_ID, f"the step id {identifier!r} is used twice in this workflow", at,
+                        hint="rename one of the steps", related=(("first used here", seen[identifier]),))
+                seen.setdefault(identifier, at)
+            stack += [here[key] for key in ("branches", "steps") if key in here]
+
+
 def read(document: Map, findings: Findings) -> tuple[Dialect, Map] | None:
     """Tell the dialect, check the shape, and give canonical data.
 
@@ -156,6 +177,8 @@ def read(document: Map, findings: Findings) -> tuple[Dialect, Map] | None:
     if not check(dialect.schema, body, findings):
         return None
     lowered = dialect.lower(body, findings)
+    if findings.has_errors:  # a target that is not there is often one of two steps with the same id
+        _duplicates(lowered, findings)
     if dialect.name != "canonical":
         canonical = DIALECTS["canonical"]
         if not check(canonical.schema, lowered, findings):

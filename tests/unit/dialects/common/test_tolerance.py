@@ -112,3 +112,19 @@ def test_only_names_that_are_close_to_a_known_one_are_suspicious(agent: str, cod
     found = [each for each in check_sources([Source(text)]) if each.code == "D031"]
     assert [each.code for each in found] == codes
     assert all(each.severity == "warning" for each in found)
+
+
+def test_a_duplicate_id_is_reported_beside_the_target_that_is_missing_for_it() -> None:
+    text = (
+        "name: x\nsteps:\n"
+        "  - {id: c, type: conditional, config: {condition: 1 < 2, branches: {'true': {target_step: b}}}}\n"
+        "  - {id: a, type: delay, config: {duration: 1000}}\n  - {id: a, type: delay, config: {duration: 1000}}\n")
+    assert [(found.code, found.position.line) for found in errors(text)] == [("D036", 3), ("G001", 5)]
+
+
+def test_a_duplicate_id_that_is_a_target_is_a_duplicate_and_nothing_else() -> None:
+    text = (
+        "name: x\nsteps:\n"
+        "  - {id: c, type: conditional, config: {condition: 1 < 2, branches: {'true': {target_step: a}}}}\n"
+        "  - {id: a, type: delay, config: {duration: 1000}}\n  - {id: a, type: delay, config: {duration: 1000}}\n")
+    assert [(found.code, found.position.line) for found in errors(text)] == [("G001", 5)]
