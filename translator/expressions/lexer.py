@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from translator.diagnostics import Position, Rule
@@ -68,13 +67,10 @@ class Ids(NamedTuple):
     reach: int = 1
 
 
-def ids_of(names: Collection[str]) -> Ids:
-    """Costs nothing for a frozenset that was given before, which matters for definitions with thousands of steps."""
-    return _ids(names if isinstance(names, frozenset) else frozenset(names))
-
-
-@lru_cache(maxsize=32)
-def _ids(names: frozenset[str]) -> Ids:
+def ids_of(names: Collection[str] | Ids) -> Ids:
+    """Prepares ids for any number of texts; what is prepared already costs nothing."""
+    if isinstance(names, Ids):
+        return names
     # One character is at most three in decomposed form.
     return Ids(frozenset(map(nfc, names)), 3 * max(map(len, names), default=0) + 1)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from translator.diagnostics import Findings, Position
-from translator.expressions.lexer import Lexer, Token, Unreadable, ids_of
+from translator.expressions.lexer import Ids, Lexer, Token, Unreadable, ids_of
 from translator.expressions.mistakes import missing_operator, slice_in_brackets
 from translator.expressions.paths import CONSTANTS, RESERVED, path
 from translator.expressions.tree import (
@@ -46,7 +46,7 @@ _WORD_BINDING = {
 }
 
 
-def parse(text: str, at: Position, findings: Findings, ids: Collection[str] = ()) -> Node | None:
+def parse(text: str, at: Position, findings: Findings, ids: Collection[str] | Ids = ()) -> Node | None:
     """Read one expression. Gives None when a finding was added.
 
     `at` is where the first character of `text` stands. `ids` are the names that may hold hyphens (step ids);

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from translator.diagnostics import Findings, Position
-from translator.expressions.lexer import Lexer, Unreadable, ids_of
+from translator.expressions.lexer import Ids, Lexer, Unreadable, ids_of
 from translator.expressions.parser import Parser, check_depth, report
 from translator.expressions.paths import path
 from translator.expressions.tree import MAX_CHARACTERS, Literal, Node, Template
@@ -16,7 +16,7 @@ from translator.findings import expressions as rules
 _DELIMITER = re.compile(r"(\\?)(\$?\{\{)")
 
 
-def parse_template(text: str, at: Position, findings: Findings, ids: Collection[str] = ()) -> Node:
+def parse_template(text: str, at: Position, findings: Findings, ids: Collection[str] | Ids = ()) -> Node:
     """Read a text that may hold expressions.
 
     One hole and nothing else gives the expression itself, so that its value keeps its type; no hole gives a `Literal`;
@@ -91,13 +91,13 @@ def _joined(parts: list[str | Node], at: Position) -> Node:
     return Template(tuple(merged), at)
 
 
-def parse_value(value: Any, at: Position, findings: Findings, ids: Collection[str] = ()) -> Any:
+def parse_value(value: Any, at: Position, findings: Findings, ids: Collection[str] | Ids = ()) -> Any:
     """A configuration value with each of its texts read as a template.
 
     Mappings become dicts and sequences lists, with a `Node` in place of every text; other scalars and the keys of
     mappings stay as they are. Positions come from the value where it carries them (`Map`, `Seq`), else from `at`.
     """
-    names = ids if isinstance(ids, frozenset) else frozenset(ids)
+    names = ids_of(ids)
     places = getattr(value, "at", None)
     if isinstance(value, str):
         return parse_template(value, at, findings, names)

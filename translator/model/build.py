@@ -14,6 +14,7 @@ from typing import Any
 
 from aslant import error_names
 from translator.diagnostics import Findings, Position
+from translator.expressions.lexer import ids_of
 from translator.expressions.parser import parse
 from translator.expressions.template import parse_template, parse_value
 from translator.expressions.tree import Literal, Node, Unary
@@ -50,7 +51,7 @@ class _Builder:
     def __init__(self, document: Map, findings: Findings) -> None:
         self.document = document
         self.findings = findings
-        self.ids = frozenset(_names(document))
+        self.ids = ids_of(frozenset(_names(document)))
 
     def workflow(self) -> Workflow:
         doc = self.document

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 from translator.diagnostics import Findings
+from translator.expressions.lexer import Ids, ids_of
 from translator.expressions.parser import parse
 from translator.expressions.rewrite import rewrite
 from translator.expressions.tree import (
@@ -30,9 +30,7 @@ _TRANSFORM_KEYS = frozenset({"operation", "expression", "data", "input_format", 
 
 def prepare_computed(workflow: Workflow, findings: Findings) -> Workflow:
     """The workflow with the expressions of its transforms parsed, and moved into `config.value` where that says it all."""
-    ids = frozenset(step.id for step in workflow.all_steps()) | frozenset(
-        step.output_key for step in workflow.all_steps() if step.output_key
-    )
+    ids = ids_of([name for step in workflow.all_steps() for name in (step.id, step.output_key) if name])
     return replace(
         workflow,
         steps=_steps(workflow.steps, ids, findings),
@@ -40,11 +38,11 @@ def prepare_computed(workflow: Workflow, findings: Findings) -> Workflow:
     )
 
 
-def _steps(steps: tuple[Step, ...], ids: Collection[str], findings: Findings) -> tuple[Step, ...]:
+def _steps(steps: tuple[Step, ...], ids: Ids, findings: Findings) -> tuple[Step, ...]:
     return tuple(_step(step, ids, findings) for step in steps)
 
 
-def _step(step: Step, ids: Collection[str], findings: Findings) -> Step:
+def _step(step: Step, ids: Ids, findings: Findings) -> Step:
     if step.type == "parallel":
         return replace(step, branches=tuple(_steps(branch, ids, findings) for branch in step.branches))
     if step.type == "foreach":
@@ -57,7 +55,7 @@ def _step(step: Step, ids: Collection[str], findings: Findings) -> Step:
     return step if value is None else replace(step, config={"value": value})
 
 
-def _transform(step: Step, ids: Collection[str], findings: Findings) -> Node | None:
+def _transform(step: Step, ids: Ids, findings: Findings) -> Node | None:
     config = step.config
     if not set(config) <= _TRANSFORM_KEYS:
         return None
