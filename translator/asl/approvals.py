@@ -8,7 +8,8 @@ from typing import Any
 from translator.asl import tasks
 from translator.asl.block import Block, Machine, State
 from translator.asl.plan import Run
-from translator.asl.values import Deferred, query
+from translator.asl.values import Deferred, literal, query
+from translator.expressions.jsonata import text_literal
 from translator.expressions.tree import Literal, Slot
 from translator.model.workflow import Step
 
@@ -109,20 +110,23 @@ def _refused(machine: Machine, block: Block, run: Run, following: str | None) ->
         assign = machine.entry(block, step)
         kept: dict[str, Any] = {
             "status": "failed",
-            "error": {"error": "ApprovalExpired", "message": "nobody answered in time", "step": step.id},
+            "error": {"error": "ApprovalExpired", "message": "nobody answered in time", "step": literal(step.id)},
             "output": {"approved": False, "by": "timeout"},
         }
         for slot, name in machine.variables.own(step.id, block.frame):
             assign[name] = kept.get(slot.kind)
         passing: State = {"Type": "Pass"} | ({"Assign": assign} if assign else {})
         own = {Slot(kind, step.id): _source(value) for kind, value in kept.items()}
+        own[Slot("error", step.id)] = (
+            f'{{"error":"ApprovalExpired","message":"nobody answered in time","step":{text_literal(step.id)}}}'
+        )
         machine.go(block, passing, following, own | machine.own_input(block, step))
         return machine.add(block, step, "expired", passing, "expired")
     if block.fail is not None:
         name, variable = block.fail
         failed: State = {
             "Type": "Pass",
-            "Assign": {variable: {"error": "ApprovalExpired", "message": "nobody answered in time", "step": step.id}},
+            "Assign": {variable: {"error": "ApprovalExpired", "message": "nobody answered in time", "step": literal(step.id)}},
             "Next": name,
         }
         return machine.add(block, step, "failed", failed, "expired")

@@ -91,7 +91,15 @@ def _flags(machine: Machine, block: Block, run: Run, writer: Writer, following: 
     own = {Slot("route", step.id): taken, Slot("output", step.id): taken}
     own |= {Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
     machine.go(block, state, following, own | machine.own_input(block, step))
+    if any(may_fail(case.when) for case in step.cases):
+        _evaluate_unread(machine, block, step, state, taken)
     return machine.add(block, step, "step", state)
+
+
+def _evaluate_unread(machine: Machine, block: Block, step: Step, state: State, source: str) -> None:
+    """An expression that fails must fail its step, also when nobody reads its value."""
+    if not any(slot.kind in ("output", "route") for slot, _ in machine.variables.own(step.id, block.frame)):
+        state.setdefault("Assign", {})[machine.variables.new_name.new(step.id)] = query(f"({source};null)")
 
 
 def computed_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:
@@ -112,9 +120,8 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
     state = {"Type": "Pass"} | ({"Assign": assign} if assign else {})
     own = {Slot("output", step.id): f"({source})", Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
     machine.go(block, state, following, own | machine.own_input(block, step))
-    if may_fail(node) and not any(slot.kind == "output" for slot, _ in machine.variables.own(step.id, block.frame)):
-        # Nobody reads the value, but an expression that fails must fail the step all the same.
-        state.setdefault("Assign", {})[machine.variables.new_name.new(step.id)] = query(f"({source};null)")
+    if may_fail(node):
+        _evaluate_unread(machine, block, step, state, source)
     return machine.add(block, step, "step", state), writer.deferred
 
 

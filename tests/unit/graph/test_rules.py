@@ -112,9 +112,13 @@ def test_a_workflow_that_calls_itself() -> None:
 
 def test_inputs_of_a_child() -> None:
     child = f"id: b\ninputs: {{need: {{type: string, required: true}}, may: {{type: string}}}}\nsteps: [{skill('x')}]"
-    found = check("id: a\n" + CALL % ("b", "ned: 1"), child)
-    assert [(one.code, one.position[:2]) for one in found] == [("G023", (5, 8)), ("G024", (5, 8))]
-    assert found[0].hint == "did you mean 'need'?"
+    call = CALL % ("b", "ned: 1")
+    line = call.split("\n")[1]
+    found = check("id: a\n" + call, child)
+    assert [(one.code, one.position[:2]) for one in found] == [
+        ("G024", (5, line.index("{ned") + 1)), ("G023", (5, line.index("ned: ") + len("ned: ") + 1)),
+    ]
+    assert found[1].hint == "did you mean 'need'?"
 
 
 def test_an_input_that_a_child_refuses() -> None:
