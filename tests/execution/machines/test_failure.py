@@ -290,3 +290,30 @@ def test_unsupported_actions_are_said(skills: Skills) -> None:
     """)
     found = [(item.severity.value, item.code) for item in compiled.diagnostics]
     assert ("unsupported", "A007") in found
+
+
+@pytest.mark.parametrize("before", ["{id: a, type: skill, config: {skill: echo}}", "{id: a, type: transform, config: {expression: '1'}}"])
+@pytest.mark.parametrize("order", ["", "depends_on: [a], "])
+def test_the_step_that_failed_is_named_however_its_branch_is_built(skills: Skills, before: str, order: str) -> None:
+    result = run_text(f"""
+        outputs: {{st: ["{{{{ steps.a.status }}}}", "{{{{ steps.b.status }}}}"], loop: "{{{{ steps.q.output }}}}"}}
+        steps:
+          - id: p
+            type: parallel
+            on_failure: continue
+            branches:
+              - steps:
+                  - {before}
+                  - {{id: b, type: skill, {order}config: {FAILING}}}
+          - id: q
+            type: foreach
+            items: [1]
+            on_item_error: continue
+            steps:
+              - {before.replace("id: a", "id: c")}
+              - {{id: d, type: skill, {order.replace("[a]", "[c]")}config: {FAILING}}}
+    """)
+    assert result.status == "completed"
+    assert result.output["st"][1] == "failed"
+    assert result.output["st"][0] != "failed"
+    assert [item["error"]["step"] for item in result.output["loop"]] == ["d"]

@@ -316,3 +316,25 @@ def test_an_expression_that_fails_fails_its_step_though_nobody_reads_its_value(a
     assert result.status == "failed"
     assert result.error is not None
     assert result.error.step == "a"
+
+
+def test_a_condition_of_an_edge_that_fails_is_never_left_out() -> None:
+    result = run_text("""
+        outputs: {o: "{{ steps.c.output }}"}
+        steps:
+          - {id: a, type: transform, config: {expression: "1"}}
+          - {id: b, type: transform, config: {expression: "2"}}
+          - {id: c, type: transform, depends_on: [b, {step: a, when: "input.n + 1"}], config: {expression: "3"}}
+    """, input={"n": None})
+    assert result.status == "failed"
+
+
+@pytest.mark.parametrize(("go", "expected"), [(True, [None]), (False, [5])])
+def test_an_output_key_reads_null_when_its_last_writer_that_ran_gave_null(skills: Skills, go: bool, expected: Any) -> None:
+    result = run_text("""
+        steps:
+          - {id: a, type: skill, output_key: k, config: {skill: echo, parameters: {value: 5}}}
+          - {id: b, type: skill, output_key: k, when: "input.go", depends_on: [a], config: {skill: echo}}
+          - {id: c, type: transform, depends_on: [b], config: {data: ["{{ state.k }}"]}}
+    """, input={"go": go})
+    assert result.output == {"c": expected}

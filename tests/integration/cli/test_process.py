@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
@@ -145,3 +146,19 @@ def test_a_starter_definition_runs_as_it_is(template: str, tmp_path: Path) -> No
     assert output == ({"greeting": "Good morning, world!"} if template == "hello" else {"parcels": [
         {"parcel": {"to": "north", "pieces": 30}}, {"parcel": {"to": "south", "pieces": 30}}]})
     assert "\x1b" not in done.stderr
+
+
+def test_a_full_disk_behind_standard_output_is_told(tmp_path: Path) -> None:
+    (tmp_path / "ask.yaml").write_text(ASK, encoding="utf-8")
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([sys.executable, "-m", "infra.cli.main", "compile", "ask.yaml"], cwd=tmp_path,
+            env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"aslant: {os.strerror(errno.ENOSPC)}")
+
+
+def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "ask.yaml").write_text(ASK, encoding="utf-8")
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m infra.cli.main compile ask.yaml >&-"], cwd=tmp_path,
+        env=environment(), stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 0
+    assert "fault" not in done.stderr
