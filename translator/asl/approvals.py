@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -146,8 +147,6 @@ def _answered(
 
 
 def _source(value: Any) -> str:
-    import json
-
     return json.dumps(value)
 
 

@@ -13,6 +13,7 @@ from translator.diagnostics import Findings, Position
 from translator.expressions.tree import Literal
 from translator.findings import graph as rules
 from translator.model.workflow import Case, Edge, Step, Workflow
+from translator.nearest import nearest
 
 # The outcomes (choice, name) of which at least one must be taken for a step to run; None: it always runs.
 Live = frozenset[tuple[int, str]] | None
@@ -225,7 +226,7 @@ def _report_unknown(step: Step, edge: Edge, graph: Graph, scope: Scope, findings
             hint=hint,
         )
         return
-    near = closest(edge.step, [item.id for item in scope.steps])
+    near = nearest(edge.step, [item.id for item in scope.steps])
     findings.add(
         rules.UNKNOWN_STEP,
         f"the step {step.id!r} depends on {edge.step!r}, which does not exist",
@@ -254,21 +255,13 @@ def _check_outcomes(source: Step, edge: Edge, findings: Findings) -> None:
     names = [*(case.name for case in source.cases), *([source.default] if source.default else [])]
     for name in edge.on:
         if name not in names:
-            near = closest(name, names)
+            near = nearest(name, names)
             findings.add(
                 rules.UNKNOWN_OUTCOME,
                 f"the choice {source.id!r} has no outcome {name!r}; it has {', '.join(map(repr, names))}",
                 edge.at,
                 hint=f"did you mean {near!r}?" if near else "",
             )
-
-
-def closest(word: str, words: list[str]) -> str:
-    """The most similar of `words`, or nothing when none is near."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(word, words[:2000], n=1, cutoff=0.6)
-    return found[0] if found else ""
 
 
 def _sort(scope: Scope, findings: Findings) -> bool:

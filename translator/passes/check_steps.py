@@ -14,10 +14,10 @@ from translator.expressions.types import certain_mismatch, kind
 from translator.findings import asl as asl_rules
 from translator.findings import expressions as expression_rules
 from translator.findings import graph as rules
-from translator.graph.scope import closest
 from translator.model.inputs import type_of_inputs
 from translator.model.values import expressions_of, is_node
 from translator.model.workflow import Step, Value, Workflow
+from translator.nearest import nearest
 from translator.source import position_of
 
 # Settings that shape the state machine, by step type.
@@ -31,7 +31,7 @@ def check_steps(workflow: Workflow, findings: Findings) -> None:
         findings.add(rules.EMPTY, "the workflow has no steps", workflow.at)
     for step in steps:
         if step.type not in STEP_TYPES:
-            near = closest(step.type, list(STEP_TYPES))
+            near = nearest(step.type, list(STEP_TYPES))
             findings.add(
                 rules.UNKNOWN_TYPE,
                 f"the step {step.id!r} has the unknown type {step.type!r}",

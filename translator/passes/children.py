@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from aslant.inputs import prepare
 from translator.diagnostics import Findings
 from translator.findings import graph as rules
-from translator.graph.scope import closest
 from translator.model.values import constant
 from translator.model.workflow import Step, Workflow
+from translator.nearest import nearest
 from translator.source import position_of
 
 
@@ -20,7 +20,7 @@ def check_children(workflow: Workflow, workflows: Mapping[str, Workflow], findin
             continue
         child = workflows.get(step.workflow)
         if child is None:
-            near = closest(step.workflow, [name for name in workflows if name != workflow.id])
+            near = nearest(step.workflow, [name for name in workflows if name != workflow.id])
             findings.add(
                 rules.UNKNOWN_WORKFLOW,
                 f"the workflow {step.workflow!r} is not among the given definitions",
@@ -59,7 +59,7 @@ def _check_input(step: Step, child: Workflow, findings: Findings) -> None:
         return
     for key in given:
         if key not in child.inputs:
-            near = closest(key, list(child.inputs))
+            near = nearest(key, list(child.inputs))
             findings.add(
                 rules.UNKNOWN_INPUT, f"the workflow {child.id!r} has no input {key!r}",
                 position_of(step.source, ("input", key)),
