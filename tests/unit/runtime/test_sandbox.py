@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import marshal
 import os
+import tempfile
 import time
 
 import pytest
@@ -252,3 +254,106 @@ def test_closing_the_pipe_or_writing_rubbish_to_it_is_an_error():
 def test_a_full_input_pipe_is_no_deadlock():
     assert value("return len(data)", "x" * 2_000_000) == 2_000_000
     assert "SyntaxError" in error("return (", "x" * 2_000_000)
+
+
+def test_no_folder_of_the_library_is_a_way_to_its_files():
+    """`dir_fd` takes any relative name, which looks like one of the script's own folder."""
+    victim = os.path.join(os.path.dirname(os.__file__), "aslant-escape.txt")
+    head = "import os\nfd = os.open(os.path.dirname(os.__file__), os.O_RDONLY)\n"
+    attempts = [
+        f"{head}os.close(os.open('aslant-escape.txt', os.O_WRONLY | os.O_CREAT, dir_fd=fd))",
+        f"{head}os.mkdir('aslant-escape.txt', dir_fd=fd)",
+        f"{head}os.remove('aslant-escape.txt', dir_fd=fd)",
+        "import os\nfd = os.open('.', os.O_RDONLY)\nreturn os.open('..', os.O_RDONLY, dir_fd=fd)",
+        "import os\nopen(os.path.dirname(os.__file__), opener=lambda path, flags: os.open(path, os.O_RDONLY))",
+    ]
+    ends = dict(zip(attempts, outcomes(attempts), strict=True))
+    assert {text: end for text, end in ends.items() if end != "PermissionError"} == {}
+    assert not os.path.exists(victim)
+
+
+def test_no_code_that_was_not_compiled_here():
+    code = list(marshal.dumps(compile("found.append('ran')", "made", "exec")))
+    script = (
+        "import _imp, marshal\n"
+        "found = []\n"
+        "for load in (marshal.loads, lambda code: _imp.get_frozen_object('made', code)):\n"
+        "    try:\n"
+        "        exec(load(bytes(data)), {'found': found})\n"
+        "    except (PermissionError, ImportError) as error:\n"
+        "        found.append(type(error).__name__)\n"
+        "return found"
+    )
+    assert value(script, code) == ["PermissionError", "ImportError"]
+    assert value("import fileinput, tomllib\nreturn tomllib.loads('a = 1')") == {"a": 1}
+
+
+def test_what_no_audit_event_tells_of_is_not_there():
+    attempts = [
+        "import os\nos.mknod('d', 0o60600, os.makedev(8, 0))",
+        "import os\nos.mkfifo('d')",
+        "import os\nreturn os.readlink('/proc/self/exe')",
+        "import os\nreturn os.readlink(f'/proc/{os.getppid()}/cwd')",
+        "import os\nos.setsid()",
+        "import os\nos.setpgid(0, 0)",
+        "import os\nos.chroot('/')",
+        "import os\nos.umask(0o777)",
+        "import posix\nreturn posix.readlink('/proc/self/exe')",
+        "import os\nreturn [f for f in os.supports_dir_fd if f.__name__ == 'readlink'][0]('/proc/self/exe')",
+    ]
+    ends = dict(zip(attempts, outcomes(attempts), strict=True))
+    assert {text: end for text, end in ends.items() if end not in ("AttributeError", "IndexError")} == {}
+
+
+def test_the_values_of_the_lock_are_new_in_each_call():
+    script = (
+        "ends = []\n"
+        "for name in ('events', 'path_events', 'library', 'library_prefix', 'own', 'own_prefix', 'made', 'most'):\n"
+        "    try:\n"
+        "        open('/etc/passwd')\n"
+        "    except PermissionError as e:\n"
+        "        trace = e.__traceback__\n"
+        "        while trace.tb_next: trace = trace.tb_next\n"
+        "        trace.tb_frame.f_locals[name] = '/' if isinstance(trace.tb_frame.f_locals[name], str) else ()\n"
+        "        ends.append(sorted(trace.tb_frame.f_code.co_freevars))\n"
+        "try:\n"
+        "    open('/etc/passwd')\n"
+        "except PermissionError:\n"
+        "    ends.append('refused')\n"
+        "return ends"
+    )
+    assert value(script) == [[]] * 8 + ["refused"]
+
+
+@pytest.mark.parametrize("script", [
+    "import os\npath = ''\nfor n in range(2000):\n    path += 'a/'\n    os.mkdir(path)",
+    "for n in range(2000): open(str(n), 'w').close()",
+    "import os\nfor n in range(2000):\n    open('one', 'w').close()\n    os.remove('one')",
+])
+def test_files_and_folders_are_few_and_gone(script, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert "more than 50 files and folders" in error(script)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_that_could_not_be_removed_are_not_made(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert "PermissionError" in error("import os\nos.mkdir('x', 0)")
+    assert "PermissionError" in error("import os\nos.mkdir('x', 0o300)")
+    assert value("import os\nos.makedirs('x/y')\nopen('x/y/z', 'w').write('1')\nreturn os.listdir('x')") == ["y"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("made", [
+    "class E(Exception):\n    def __str__(self): raise KeyError('x')",
+    "class M(type):\n    @property\n    def __name__(cls): raise KeyError\nclass E(Exception, metaclass=M): pass",
+    "class E(Exception):\n    def __str__(self): raise SystemExit",
+])
+def test_errors_that_fail_when_they_are_told(made):
+    assert "Exception: its text cannot be read" in error(f"{made}\nraise E()")
+
+
+@pytest.mark.parametrize("text", ['{"value": NaN}', '{"value": 1e400}', '{"value": ' + "[" * 900 + "]" * 900 + "}", "[1]", "7"])
+def test_an_answer_that_the_script_writes_itself_is_checked(text):
+    script = "import os\nfor n in range(3, 30):\n    try: os.write(n, data.encode())\n    except OSError: pass\nos._exit(0)"
+    assert "without a result" in error(script, text)

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from aslant.contracts import Json
 from aslant.errors import SandboxError
+from aslant.values import read_json
 
 _START = Path(__file__).with_name("sandbox_seal.py")
 _JAVASCRIPT = re.compile(r"=>|\b(?:const|let|var|function)\s|===|\bconsole\.log\b|;\s*$", re.MULTILINE)
@@ -93,8 +94,8 @@ def _answer(job: bytes, folder: str, limits: Limits) -> dict[str, Json]:
     if reason:
         raise SandboxError(reason)
     try:
-        answer = json.loads(output)
-    except (ValueError, RecursionError):
+        answer = read_json(output)
+    except ValueError:
         answer = None
     if not isinstance(answer, dict):
         raise SandboxError(_ending(process.returncode, limits))

@@ -4,11 +4,13 @@ Reads {"script", "names", "limits"} as JSON from standard input, locks itself in
 {"value": …} or {"error": …, "line": …} to the pipe that was its standard output. Imports nothing of the product.
 
 The locks, each of which holds on its own: no environment, limits of the kernel, the filter of `sandbox_seal`, no further
-modules of C code, and an audit hook that refuses every event that is not on a short list.
+modules of C code, no code that is not compiled here, and an audit hook that refuses every event that is not on a short
+list.
 """
 
 import ast
 import io
+import itertools
 import json
 import os
 import resource
@@ -18,13 +20,14 @@ from typing import Any
 # Modules that scripts expect. They are imported before the locks close, so that no later import needs more rights.
 _USUAL = (
     "array", "base64", "binascii", "bisect", "calendar", "cmath", "collections", "contextlib", "copy", "csv", "dataclasses",
-    "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "html", "ipaddress", "itertools",
+    "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "html", "importlib.machinery", "importlib.util", "ipaddress",
+    "itertools",
     "json", "locale", "math", "operator", "pathlib", "pprint", "random", "re", "secrets", "statistics", "string", "struct",
     "textwrap", "time", "typing", "unicodedata", "urllib.parse", "uuid", "zlib", "zoneinfo", "_strptime",
 )
 
 _EVENTS = frozenset({
-    "import", "compile", "exec", "marshal.loads", "marshal.load", "object.__getattr__", "object.__setattr__",
+    "import", "compile", "exec", "object.__getattr__", "object.__setattr__",
     "object.__delattr__", "builtins.id", "sys._getframe", "time.sleep", "array.__new__", "sys.unraisablehook",
     "sys.excepthook", "pickle.find_class", "cpython._PySys_ClearAuditHooks", "cpython.PyInterpreterState_Clear",
     "cpython.run_stdin", "os.putenv", "os.unsetenv",
@@ -35,6 +38,10 @@ _REFUSED_MODULES = frozenset({
     "ssl", "_ssl", "asyncio", "mmap", "fcntl", "pty", "gc", "faulthandler", "readline", "cffi", "_cffi_backend",
     "site", "ensurepip", "pip", "resource", "_testcapi", "_testinternalcapi", "_xxsubinterpreters", "code", "webbrowser",
 })
+# Functions of `os` that no audit event tells of, and that reach beyond the folder or leave something behind that is hard
+# to remove.
+_UNTOLD = frozenset({"readlink", "mknod", "mkfifo", "chroot", "setsid", "setpgid", "openpty", "umask"})
+_MOST_ENTRIES = 50  # files and folders that a script makes; each file has a limit of its own
 
 
 def limit(limits: dict[str, int]) -> None:
@@ -56,16 +63,37 @@ def forget_extensions() -> None:
 
     machinery: Any = _imp
     machinery.create_dynamic = machinery.create_builtin = refuse
+    # Code that no compiler made can reach memory. So there is none: modules are compiled from their source from now on.
+    machinery.get_frozen_object = refuse
+    sys.implementation.cache_tag = None  # type: ignore[assignment]
+
+
+def forget_untold() -> None:
+    """Takes functions out of `os` that the audit hook would not see."""
+    for name in _UNTOLD:
+        function = getattr(os, name, None)
+        for group in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
+            group.discard(function)
+        for module in (os, sys.modules["posix"]):
+            if hasattr(module, name):
+                delattr(module, name)
 
 
 def lock(own: str, library: str) -> None:
-    """The audit hook. It uses nothing that a script could exchange: only values of its own closure and their methods."""
-    events, path_events, refused, text, error = _EVENTS, _PATH_EVENTS, _REFUSED_MODULES, str, PermissionError
-    kind, number = type, int
-    writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-    own_prefix, library_prefix = own + "/", library + "/"
+    """The audit hook. It uses nothing that a script could exchange: only values of its own and their methods.
 
-    def hook(event: str, args: tuple[Any, ...]) -> None:
+    They are defaults of its parameters: a script gets hold of the frame of a call, but not of the function, and a frame's
+    locals are new in the next call.
+    """
+    writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+    def hook(
+        event: str, args: tuple[Any, ...], *, events: Any = _EVENTS, path_events: Any = _PATH_EVENTS,
+        refused: Any = _REFUSED_MODULES, text: Any = str, error: Any = PermissionError, kind: Any = type, number: Any = int,
+        own: str = own, own_prefix: str = own + "/", library: str = library, library_prefix: str = library + "/",
+        writing: int = writing, creating: int = os.O_CREAT, made: Any = itertools.count().__next__,
+        most: int = _MOST_ENTRIES,
+    ) -> None:
         if event in path_events:
             path = args[0]
             if event == "open" and kind(path) is number:
@@ -73,11 +101,18 @@ def lock(own: str, library: str) -> None:
             if kind(path) is text and "\0" not in path and "/../" not in "/" + path + "/":
                 inside = path.startswith(own_prefix) or path == own or not path.startswith("/")
                 if inside:
+                    # A folder without all of its owner's rights could not be removed.
+                    if event == "os.mkdir" and args[1] & 0o700 != 0o700:
+                        raise error("the sandbox refuses a folder that it cannot read")
+                    if (event == "os.mkdir" or (event == "open" and args[2] & creating)) and made() >= most:
+                        raise error("the sandbox refuses more than " + text(most) + " files and folders")
                     return
                 if path.startswith(library_prefix) or path == library:
                     if event == "os.listdir" or event == "os.scandir":
                         return
-                    if event == "open" and not args[2] & writing and "/site-packages" not in path:
+                    # os.open, which has no mode, could open a folder, and then any name in it with `dir_fd`.
+                    reading = event == "open" and args[1] is not None and not args[2] & writing
+                    if reading and "/site-packages" not in path:
                         return
             raise error("the sandbox refuses " + event + " outside of its own folder")
         if event == "import":
@@ -112,8 +147,11 @@ def describe(error: BaseException) -> dict[str, Any]:
         if trace.tb_frame.f_code.co_filename == "script":
             line = trace.tb_lineno
         trace = trace.tb_next
-    name = type(error).__name__
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    try:
+        name = str(type(error).__name__)
+        text = str(error.msg if isinstance(error, SyntaxError) else error)
+    except BaseException:  # noqa: BLE001 - the script's own class may fail at this
+        name, text = "Exception", "its text cannot be read"
     return {"error": name + ": " + text[:2000] if text else name, "line": line}
 
 
@@ -130,17 +168,18 @@ def main() -> None:
     sys.path[:] = [path for path in sys.path if path.startswith(library) and "site-packages" not in path]
     sys.stdout = sys.stderr = io.StringIO()
     own = os.getcwd()
+    limit(job["limits"])
     try:
         program = compiled(job["script"])
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         send(answer, describe(error))
         return
-    limit(job["limits"])
     names = job["names"]
     del job
     for name in [*_REFUSED_MODULES, "__main__"]:
         sys.modules.pop(name, None)
     forget_extensions()
+    forget_untold()
     lock(own, library)
     try:
         space: dict[str, Any] = {"__name__": "script", "__builtins__": __builtins__}

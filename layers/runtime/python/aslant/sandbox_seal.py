@@ -20,11 +20,15 @@ def seal() -> bool:
     calls = {
         # fork vfork clone3 ptrace process_vm_readv/writev kill tkill tgkill socket socketpair connect
         # bind listen sendto sendmsg unshare setns mount umount2 chroot pivot_root bpf perf_event_open userfaultfd
-        # io_uring_setup keyctl add_key memfd_create symlink symlinkat link linkat pidfd_open pidfd_getfd
+        # io_uring_setup keyctl add_key memfd_create symlink symlinkat link linkat pidfd_open pidfd_getfd mknod mknodat
+        # setsid setpgid rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal execveat init_module finit_module
+        # delete_module kexec_load reboot open_by_handle_at open_tree move_mount fsopen fsmount
         "x86_64": (0xC000003E, 56, (57, 58, 435, 101, 310, 311, 62, 200, 234, 41, 53, 42, 49, 50, 44, 46, 272,
-                   308, 165, 166, 161, 155, 321, 298, 323, 425, 250, 248, 319, 88, 266, 86, 265, 434, 438)),
+                   308, 165, 166, 161, 155, 321, 298, 323, 425, 250, 248, 319, 88, 266, 86, 265, 434, 438,
+                   133, 259, 112, 109, 129, 297, 424, 322, 175, 313, 176, 246, 169, 304, 428, 429, 430, 432)),
         "aarch64": (0xC00000B7, 220, (435, 117, 270, 271, 129, 130, 131, 198, 199, 203, 200, 201, 206, 211, 97,
-                    268, 40, 39, 51, 41, 280, 241, 282, 425, 219, 217, 279, 36, 37, 434, 438)),
+                    268, 40, 39, 51, 41, 280, 241, 282, 425, 219, 217, 279, 36, 37, 434, 438,
+                    33, 157, 154, 138, 240, 424, 281, 105, 273, 106, 104, 142, 265, 428, 429, 430, 432)),
     }.get(machine)
     if calls is None:
         return False

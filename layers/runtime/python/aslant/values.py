@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable
 
 from aslant.contracts import Json
 
 MAX_SAFE_INTEGER = 2**53
+MAX_DEPTH = 200  # levels of lists and objects: a multiple of what inputs may have, and far from where recursion ends
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def render(value: Json) -> str:
@@ -29,6 +34,58 @@ def _whole(value: Json) -> Json:
     return value
 
 
+def read_json(text: str | bytes | bytearray) -> Json:
+    """What a JSON text says. Raises ValueError for what is none, or is beyond what JSON's other readers take: more than
+    `MAX_DEPTH` levels, NaN, infinities, numbers such as 1e400.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+    except RecursionError:
+        raise ValueError(f"nested more than {MAX_DEPTH} levels deep") from None
+    return well_formed(value)
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:40]} is out of range")
+    return value
+
+
+def well_formed(value: Json) -> Json:
+    """The same value with halves of surrogate pairs replaced (no UTF-8 can say them).
+
+    Raises ValueError for more than `MAX_DEPTH` levels, and for NaN and infinities.
+    """
+    return _formed(value, 0)
+
+
+def _formed(value: Json, depth: int) -> Json:
+    if isinstance(value, str):
+        return whole_text(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not JSON")
+    if isinstance(value, list | tuple | dict):
+        if depth >= MAX_DEPTH:
+            raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+        if isinstance(value, dict):
+            return {_formed(key, 0) if isinstance(key, str) else key: _formed(item, depth + 1)
+                for key, item in value.items()}
+        return [_formed(item, depth + 1) for item in value]
+    return value
+
+
+def whole_text(text: str) -> str:
+    """The text with surrogate pairs as their character, and each half of one as U+FFFD."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def compact(value: Json) -> str:
     """Compact JSON with keys in their order. Raises ValueError or TypeError for what is not JSON."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -40,16 +97,20 @@ def size(value: Json) -> int:
 
 
 def exact(value: Json) -> Json:
-    """The same value with integers beyond 2^53 as texts of their digits: a state machine's numbers would round them.
+    """The well-formed value with integers beyond 2^53 as texts of their digits: a state machine's numbers would round them.
 
-    From 10^21 on a number is no id any more: what is a double stays one.
+    From 10^21 on a number is no id any more: what is a double stays one. Raises ValueError as `well_formed` does.
     """
+    return _exact(well_formed(value))
+
+
+def _exact(value: Json) -> Json:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > MAX_SAFE_INTEGER:
         return value if abs(value) >= 10**21 and _is_double(value) else str(value)
-    if isinstance(value, list | tuple):
-        return [exact(item) for item in value]
+    if isinstance(value, list):
+        return [_exact(item) for item in value]
     if isinstance(value, dict):
-        return {key: exact(item) for key, item in value.items()}
+        return {key: _exact(item) for key, item in value.items()}
     return value
 
 
@@ -61,11 +122,11 @@ def _is_double(value: int) -> bool:
 
 
 def map_texts(value: Json, change: Callable[[str], str]) -> Json:
-    """The same value with `change` applied to every text in it, keys too."""
+    """The same value with `change` applied to every text in it, keys too. A tuple becomes a list."""
     if isinstance(value, str):
         return change(value)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [map_texts(item, change) for item in value]
     if isinstance(value, dict):
-        return {change(key): map_texts(item, change) for key, item in value.items()}
+        return {change(key) if isinstance(key, str) else key: map_texts(item, change) for key, item in value.items()}
     return value
