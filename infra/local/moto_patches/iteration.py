@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
@@ -12,6 +13,7 @@ from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.iteration.job import JobPool
 
 from infra.local.moto_patches.registry import event_details, patch
+from infra.local.moto_patches.stopping import Ended
 
 _ITERATION = "parser.asl.component.state.exec.state_map.iteration."
 INLINE_CONCURRENCY = 40  # what AWS runs at once in an inline Map that sets no limit, and at most
@@ -47,7 +49,8 @@ def eval_pool(self: Any, job: Any, worker_frame: Any) -> None:
     # As in moto, the worker's frame is closed before its last job: the Map goes on once all jobs are closed.
     while job is not None:
         frame = worker_frame.open_inner_frame()
-        self._eval_job(env=frame, job=job)
+        with contextlib.suppress(Ended):  # the job's output is an error then
+            self._eval_job(env=frame, job=job)
         worker_frame.close_frame(frame)
         over = isinstance(job.job_output, Exception) or self.stopped()
         following = None if over else self._job_pool.next_job()
@@ -103,7 +106,8 @@ def distributed_pool(self: Any, job: Any, worker_frame: Any) -> None:
     # moto gives the worker the Map's own environment as its frame, so there is none to close.
     while job is not None:
         frame = worker_frame.open_inner_frame()
-        self._eval_job(env=frame, job=job)
+        with contextlib.suppress(Ended):  # the job's output is an error then
+            self._eval_job(env=frame, job=job)
         worker_frame.delete_frame(frame)
         if _too_many_failed(self._map_run_record, self._job_pool._jobs_number):
             job.job_output = FailureEventException(

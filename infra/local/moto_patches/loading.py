@@ -38,6 +38,7 @@ def load_interpreter() -> None:
             evaluation,
             iteration,
             services,
+            stopping,
             tables,
             texts,
             tokens,

@@ -1,4 +1,4 @@
-"""Texts of a definition, and moto's logging of errors."""
+"""Texts of a definition, and the names of fields in errors."""
 
 from __future__ import annotations
 
@@ -55,24 +55,6 @@ def result_path(original: Any) -> Any:
             original(self, env)
 
     return eval_body
-
-
-@patch(
-    "parser.asl.component.eval_component:EvalComponent._log_failure_event_exception",
-    gap="every error of a state prints the whole machine once for each level of nesting",
-    fingerprint="7d7aa73b14ee",
-)
-def log_failure(self: Any, failure_event_exception: Any) -> None:
-    """Nothing: the history has it."""
-
-
-@patch(
-    "parser.asl.component.eval_component:EvalComponent._log_exception",
-    gap="every error of a state prints the whole machine once for each level of nesting",
-    fingerprint="2125c07bc2ee",
-)
-def log_exception(self: Any, exception: Exception) -> None:
-    """Nothing: the history has it."""
 
 
 def _no_field(self: Any) -> None:
