@@ -49,6 +49,9 @@ class ExecutionInfo(TypedDict, total=False):
     run: int
     user: str
     parent: dict[str, Json]  # execution, step, iteration, attempt of the parent that started this one
+    # When waits and approvals of earlier runs began (epoch milliseconds), by `<execution id>/<step>[<index>]…`, also those
+    # of children: a later run keeps their deadlines.
+    entered: dict[str, int]
 
 
 class StepInvocation(TypedDict):

@@ -120,6 +120,14 @@ class ApprovalClosed(StepError):
     """A decision on an approval that is decided already, has expired, or whose execution has ended."""
 
 
+class InvalidTransition(StepError):
+    """A change that an execution's status does not allow; the message names both statuses."""
+
+
+class ConflictError(StepError):
+    """The same key with other contents, or a record that somebody else changed in between."""
+
+
 def http_error(status: int, message: str, *, retry_after: float | None = None) -> StepError:
     """The error for an HTTP status that the step does not accept. `retry_after` is in seconds."""
     kind: type[StepError] = ServerError if status >= 500 else _BY_STATUS.get(status, HttpError)

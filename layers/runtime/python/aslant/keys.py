@@ -1,21 +1,53 @@
-"""Every key of the executions table. Nothing else builds one.
+"""Every key of both tables. Nothing else builds one.
 
 A key starts with the tenant, so a session policy on `dynamodb:LeadingKeys` can confine a request to it. Parts that come
-from outside are escaped, so that no id can reach into another key.
+from outside are escaped, so that no id can reach into another key. Numbers are padded, so that they sort as numbers.
 
-| what | pk | sk | index `waiting` while pending (gsi_pk, gsi_sk) |
+Executions table (stream of new and old images, time to live on `ttl`); all of an execution is one partition:
+
+| what | pk | sk |
+|---|---|---|
+| execution | `<tenant>#execution#<id>` | `execution` |
+| its input, its output | same | `input`, `output` |
+| transition | same | `transition#<revision>` |
+| run | same | `run#<number>` |
+| step record | same | `step#<step>#<iteration>` |
+| step record that a restore set aside | same | `aside#<run>#<step>#<iteration>` |
+| checkpoint | same | `checkpoint#<number>` |
+| approval | same | `approval#<step>#<iteration>#<attempt>` |
+| child execution | same (the parent's) | `child#<id>` |
+
+Indexes of the executions table; an item is in one while it has its attributes:
+
+| index | pk attribute | sk attribute | what is in it |
 |---|---|---|---|
-| approval | `<tenant>#execution#<id>` | `approval#<step>#<iteration>#<attempt>` | `<tenant>#approvals`, `<asked at>#<id>` |
+| `by_workflow` | `workflow_pk` = `<tenant>#workflow#<workflow>` | `started_sk` = `<started>#<id>` | executions |
+| `by_tenant` | `tenant_pk` = `<tenant>#executions#<shard>` | `started_sk` | executions |
+| `by_status` | `status_pk` = `<tenant>#status#<status>#<shard>` | `started_sk` | executions |
+| `waiting` | `gsi_pk` = `<tenant>#approvals` | `gsi_sk` = `<asked at>#<approval id>` | approvals while they are pending |
+
+Catalog table:
+
+| what | pk | sk |
+|---|---|---|
+| workflow | `<tenant>#workflow#<workflow>` | `workflow` |
+| version (`aslant.releases.Release`) | same | `version#<major>.<minor>.<patch>` |
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from aslant.errors import NotFoundError
+
+SHARDS = 4  # partitions that a tenant's executions are spread over in the indexes by_tenant and by_status
+EXECUTION = "execution"
+INPUT = "input"
+OUTPUT = "output"
 
 
 class Key(NamedTuple):
@@ -36,17 +68,95 @@ def _part(text: str) -> str:
     return text.replace("%", "%25").replace("#", "%23")
 
 
+def _path(iteration: Iterable[int]) -> str:
+    return ".".join(f"{index:08d}" for index in iteration)
+
+
+def partition(tenant: str, execution: str) -> str:
+    """The partition key of everything that belongs to an execution."""
+    return f"{_part(tenant)}#execution#{_part(execution)}"
+
+
+def execution(tenant: str, identifier: str) -> Key:
+    return Key(partition(tenant, identifier), EXECUTION)
+
+
+def execution_input(tenant: str, identifier: str) -> Key:
+    return Key(partition(tenant, identifier), INPUT)
+
+
+def execution_output(tenant: str, identifier: str) -> Key:
+    return Key(partition(tenant, identifier), OUTPUT)
+
+
+def transition(tenant: str, execution: str, revision: int) -> Key:
+    return Key(partition(tenant, execution), f"transition#{revision:06d}")
+
+
+def run(tenant: str, execution: str, number: int) -> Key:
+    return Key(partition(tenant, execution), f"run#{number:06d}")
+
+
+def step(tenant: str, execution: str, step: str, iteration: Sequence[int] = ()) -> Key:
+    return Key(partition(tenant, execution), f"step#{_part(step)}#{_path(iteration)}")
+
+
+def aside(tenant: str, execution: str, run: int, step: str, iteration: Sequence[int] = ()) -> Key:
+    """Where the record of a step goes that run number `run` does not count any more."""
+    return Key(partition(tenant, execution), f"aside#{run:06d}#{_part(step)}#{_path(iteration)}")
+
+
+def checkpoint(tenant: str, execution: str, number: int) -> Key:
+    return Key(partition(tenant, execution), f"checkpoint#{number:08d}")
+
+
+def child(tenant: str, parent: str, identifier: str) -> Key:
+    return Key(partition(tenant, parent), f"child#{_part(identifier)}")
+
+
 def approval(tenant: str, ref: ApprovalRef) -> Key:
-    path = ".".join(str(index) for index in ref.iteration)
     return Key(
-        f"{_part(tenant)}#execution#{_part(ref.execution)}",
-        f"approval#{_part(ref.step)}#{path}#{ref.attempt:05d}",
+        partition(tenant, ref.execution), f"approval#{_part(ref.step)}#{_path(ref.iteration)}#{ref.attempt:05d}"
     )
 
 
 def waiting(tenant: str, requested_at: int, approval_id: str) -> Key:
     """The key of a pending approval in the index `waiting`. `requested_at` is epoch seconds."""
     return Key(f"{_part(tenant)}#approvals", f"{requested_at:012d}#{approval_id}")
+
+
+def started(at: int, identifier: str) -> str:
+    """The sort key of an execution in all indexes. `at` is epoch milliseconds; the id makes the order total."""
+    return f"{at:015d}#{_part(identifier)}"
+
+
+def by_workflow(tenant: str, workflow: str) -> str:
+    return f"{_part(tenant)}#workflow#{_part(workflow)}"
+
+
+def by_tenant(tenant: str, shard: int) -> str:
+    return f"{_part(tenant)}#executions#{shard}"
+
+
+def by_status(tenant: str, status: str, shard: int) -> str:
+    return f"{_part(tenant)}#status#{status}#{shard}"
+
+
+def shard(identifier: str) -> int:
+    """The shard of an execution, from 0; the same on every machine."""
+    return hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).digest()[0] % SHARDS
+
+
+def workflow(tenant: str, identifier: str) -> Key:
+    return Key(f"{_part(tenant)}#workflow#{_part(identifier)}", "workflow")
+
+
+def version(tenant: str, identifier: str, number: str) -> Key:
+    """A version of a workflow; `number` is semantic (`1.2.3`), a suffix after it sorts behind."""
+    core, _, rest = number.partition("-")
+    parts = core.split(".")
+    padded = ".".join(f"{part:0>8}" for part in parts)
+    return Key(f"{_part(tenant)}#workflow#{_part(identifier)}", f"version#{padded}{'-' + _part(rest) if rest else '~'}")
 
 
 def approval_id(ref: ApprovalRef) -> str:
@@ -68,16 +178,35 @@ def approval_ref(identifier: str) -> ApprovalRef:
 
 def executions_table(name: str) -> dict[str, Any]:
     """The arguments of DynamoDB's CreateTable for the executions table; time to live is on the attribute `ttl`."""
-    text: Sequence[str] = ("pk", "sk", "gsi_pk", "gsi_sk")
+    indexes = {
+        "by_workflow": ("workflow_pk", "started_sk"), "by_tenant": ("tenant_pk", "started_sk"),
+        "by_status": ("status_pk", "started_sk"), "waiting": ("gsi_pk", "gsi_sk"),
+    }
+    names = dict.fromkeys(["pk", "sk", *(name for pair in indexes.values() for name in pair)])
+    return _table(name, names) | {
+        "GlobalSecondaryIndexes": [
+            {
+                "IndexName": index,
+                "KeySchema": [{"AttributeName": pk, "KeyType": "HASH"}, {"AttributeName": sk, "KeyType": "RANGE"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+            for index, (pk, sk) in indexes.items()
+        ],
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    }
+
+
+def catalog_table(name: str) -> dict[str, Any]:
+    """The arguments of DynamoDB's CreateTable for the catalog table."""
+    return _table(name, ("pk", "sk")) | {
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    }
+
+
+def _table(name: str, attributes: Iterable[str]) -> dict[str, Any]:
     return {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in text],
+        "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in attributes],
         "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-        "GlobalSecondaryIndexes": [{
-            "IndexName": "waiting",
-            "KeySchema": [{"AttributeName": "gsi_pk", "KeyType": "HASH"},
-                          {"AttributeName": "gsi_sk", "KeyType": "RANGE"}],
-            "Projection": {"ProjectionType": "ALL"},
-        }],
     }

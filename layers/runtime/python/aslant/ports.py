@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aslant.contracts import Json
+
+if TYPE_CHECKING:
+    from aslant.executions.records import Failure, StepRecord
+    from aslant.releases import Release
 
 
 class Secrets(Protocol):
@@ -112,3 +116,91 @@ class ApprovalStore(Protocol):
 
     def pending(self, tenant: str, limit: int) -> list[dict[str, Json]]:
         """Requests that wait, the oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepKey:
+    """One step in one iteration of an execution."""
+
+    tenant: str
+    execution: str
+    step: str
+    iteration: tuple[int, ...] = ()
+
+
+class StepStore(Protocol):
+    """Step records. One request each; the first who finishes wins. Times are epoch microseconds."""
+
+    def begin(
+        self, key: StepKey, *, type: str, run: int, owner: str, now: int, lease_until: int
+    ) -> tuple[bool, StepRecord]:
+        """Takes the lease: (True, the record as it is now). (False, the record) when somebody else has it or it is done.
+
+        A record that failed, or whose lease is over, is begun again: `attempts` counts on within a run and starts at 1 in
+        a new one. A settled failure and a completed record stay as they are and are given back with their output.
+        """
+
+    def finish(self, key: StepKey, began: StepRecord, *, now: int, output: Json, usage: Mapping[str, float]) -> StepRecord:
+        """Completes what `began` unless somebody was faster: the record that counts, with its output.
+
+        Raises ConflictError when the record that began is no more (it was set aside meanwhile).
+        """
+
+    def fail(self, key: StepKey, began: StepRecord, *, now: int, failure: Failure, usage: Mapping[str, float]) -> None:
+        """Notes a failed attempt and gives the lease back; does nothing when somebody else has it or it is done."""
+
+
+class Artifacts(Protocol):
+    """Large values in the bucket of artifacts. A key starts with the tenant."""
+
+    def put(self, tenant: str, execution: str, name: str, data: bytes) -> str:
+        """The key of stored bytes; the same data under the same name again is the same object."""
+
+    def get(self, tenant: str, key: str) -> bytes:
+        """Stored bytes. Raises NotFoundError, also for a key of another tenant."""
+
+
+class Machines(Protocol):
+    """State machines and their executions. An execution is named by its ARN."""
+
+    def start(self, machine: str, name: str, input: Json) -> str:
+        """The ARN of an execution of that name; when one with the same input exists already, that one's."""
+
+    def stop(self, arn: str, error: str, cause: str) -> None:
+        """Stops an execution; nothing happens when it has ended. Raises NotFoundError."""
+
+    def describe(self, arn: str) -> dict[str, Json]:
+        """status, startDate, stopDate (datetimes), input and output (JSON texts), error, cause. Raises NotFoundError."""
+
+    def history(self, arn: str) -> Iterator[dict[str, Json]]:
+        """All events of an execution, in order. Raises NotFoundError."""
+
+
+class Releases(Protocol):
+    """The catalog of versions."""
+
+    def get(self, tenant: str, workflow: str, version: str | None = None) -> Release:
+        """A version, or the published one. Raises NotFoundError."""
+
+    def put(self, tenant: str, release: Release) -> None:
+        """Stores a version and makes it the published one."""
+
+
+class Timers(Protocol):
+    """One-off calls of our own functions later (EventBridge Scheduler)."""
+
+    def set(self, name: str, at: int, function: str, payload: Mapping[str, Json]) -> None:
+        """Calls the function at `at` (epoch seconds). The same name again replaces the timer."""
+
+    def cancel(self, name: str) -> None:
+        """Removes a timer; nothing happens when there is none."""
+
+
+class Cipher(Protocol):
+    """Texts that are stored encrypted (KMS). `context` must be the same for both ways."""
+
+    def encrypt(self, text: str, context: Mapping[str, str]) -> str:
+        """Base64 of the encrypted text."""
+
+    def decrypt(self, text: str, context: Mapping[str, str]) -> str:
+        """The text. Raises AuthorizationError when it was not encrypted for this context."""

@@ -37,6 +37,9 @@ class Settings:
     skills: Mapping[str, str] = field(default_factory=dict)  # ASLANT_SKILLS: name -> Lambda ARN or https address
     skill_modules: tuple[str, ...] = ()     # ASLANT_SKILL_MODULES: Python modules (names or paths) of skills
     executions_table: str = "aslant-executions"  # ASLANT_EXECUTIONS_TABLE
+    catalog_table: str = "aslant-catalog"   # ASLANT_CATALOG_TABLE
+    bucket: str = "aslant-artifacts"        # ASLANT_BUCKET: large values and artifacts
+    key: str = "alias/aslant"               # ASLANT_KEY: the KMS key that encrypts task tokens
     event_bus: str = "default"              # ASLANT_EVENT_BUS
     notify_topic: str = ""                  # ASLANT_NOTIFY_TOPIC: the topic of a notification that names none
     slack_webhook: str = ""                 # ASLANT_SLACK_WEBHOOK: where `channel: slack` goes without a url
@@ -57,6 +60,9 @@ class Settings:
             skills=_mapping(env, "ASLANT_SKILLS"),
             skill_modules=_items(env.get("ASLANT_SKILL_MODULES", "")),
             executions_table=env.get("ASLANT_EXECUTIONS_TABLE", "aslant-executions"),
+            catalog_table=env.get("ASLANT_CATALOG_TABLE", "aslant-catalog"),
+            bucket=env.get("ASLANT_BUCKET", "aslant-artifacts"),
+            key=env.get("ASLANT_KEY", "alias/aslant"),
             event_bus=env.get("ASLANT_EVENT_BUS", "default"),
             notify_topic=env.get("ASLANT_NOTIFY_TOPIC", ""),
             slack_webhook=env.get("ASLANT_SLACK_WEBHOOK", ""),

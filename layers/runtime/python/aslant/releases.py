@@ -1,0 +1,69 @@
+"""Releases: what is known at run time of one version of a workflow. Made by the compiler, kept in the catalog table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+Json = Any
+
+
+class StepFacts(TypedDict):
+    """`hash` is over all that decides what the step does; `after` are the steps it waits for or reads from.
+
+    `loops` are the ids of the loops around it, outermost first. `undo` says that it has a compensation.
+    """
+
+    type: str
+    hash: str
+    after: list[str]
+    loops: NotRequired[list[str]]
+    undo: NotRequired[bool]
+    workflow: NotRequired[str]  # the workflow that it calls
+    children: NotRequired[list[str]]  # the steps directly inside of a parallel or loop
+
+
+class StateFacts(TypedDict):
+    """The step that a state belongs to (empty for none) and what it is for it (step, evaluate, failed, item ...)."""
+
+    step: str
+    role: str
+
+
+class ReleaseSettings(TypedDict, total=False):
+    """Seconds. `checkpoint` is {policy: every_node | every_n | on_failure | interval | manual | none, every, seconds}."""
+
+    checkpoint: dict[str, Json]
+    sla: float
+    timeout: float
+    retention: float
+
+
+class Release(TypedDict):
+    """One version. `machine` and `rollback` are ARNs of state machines; `rollback` undoes what an execution did."""
+
+    workflow: str
+    version: str
+    hash: str
+    machine: str
+    rollback: NotRequired[str]
+    steps: dict[str, StepFacts]
+    states: dict[str, StateFacts]
+    settings: ReleaseSettings
+    inputs: NotRequired[dict[str, Json] | None]
+
+
+def dependents(steps: Mapping[str, StepFacts], changed: set[str]) -> set[str]:
+    """`changed` and every step that waits for or reads from one of them, however indirectly."""
+    found = set(changed)
+    readers: dict[str, list[str]] = {}
+    for step, facts in steps.items():
+        for before in facts["after"]:
+            readers.setdefault(before, []).append(step)
+    stack = list(changed)
+    while stack:
+        for reader in readers.get(stack.pop(), ()):
+            if reader not in found:
+                found.add(reader)
+                stack.append(reader)
+    return found
