@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from aslant.history.timeline import StateVisit, Timeline
 from infra.local.progress import Progress, Status, StepRun
-from infra.local.timeline import StateVisit, Timeline
 from translator.pipeline import Compilation
 
 _STATUS = {

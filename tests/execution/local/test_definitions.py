@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from infra.local.timeline import Timeline
+from aslant.history.timeline import Timeline
 
 
 @pytest.fixture

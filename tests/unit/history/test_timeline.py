@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from infra.local.timeline import Timeline
+from aslant.history.timeline import Timeline
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
