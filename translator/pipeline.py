@@ -51,6 +51,7 @@ class Compilation:
     diagnostics: tuple[Diagnostic, ...]
     source_map: Mapping[str, Origin]
     estimate: Estimate
+    graph: Graph  # its steps have what is known put in
 
     @property
     def type(self) -> str:
@@ -192,7 +193,7 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compi
         )
     return Compilation(
         read.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, findings.sorted(),
-        emitted.origins, figures,
+        emitted.origins, figures, read.graph,
     )
 
 

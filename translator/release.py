@@ -1,0 +1,162 @@
+"""What is known at run time of one compiled version: see `aslant.releases.Release`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from aslant.releases import Release, ReleaseSettings, StateFacts, StepFacts
+from translator.asl.machine import notification_step
+from translator.expressions.references import slots
+from translator.expressions.serialize import dump
+from translator.graph.scope import Scope
+from translator.model.values import is_node, nodes_of, reads_of
+from translator.model.workflow import Step
+from translator.passes.fold import as_node, variable_step
+from translator.pipeline import Compilation
+
+# What decides what a step does once it runs. When and how often it runs, and what a failure leads to, is not among it:
+# a result that is there stays right when only those change.
+_DECIDES = (
+    "type", "config", "cases", "default", "mode", "items", "seconds", "until", "workflow", "input",
+    "wait_for_completion", "wait_for_all", "batch_size", "on_item_error",
+)  # fmt: skip
+_READS = frozenset({"output", "status", "error"})
+
+
+def release_of(compilation: Compilation, *, machine: str, rollback: str = "", retention: float | None = None) -> Release:
+    """The facts of a version whose state machine is `machine` (an ARN), and the one that undoes it `rollback`.
+
+    `retention`: seconds that an ended execution is kept.
+    """
+    workflow = compilation.workflow
+    steps = _steps(compilation)
+    release = Release(
+        workflow=workflow.id,
+        version=workflow.version,
+        hash=_hash(compilation.definition),
+        machine=machine,
+        steps=steps,
+        states=_states(compilation, steps),
+        settings=_settings(compilation, retention),
+        inputs=None if workflow.inputs is None else {name: dict(spec) for name, spec in workflow.inputs.items()},
+    )
+    if rollback:
+        release["rollback"] = rollback
+    return release
+
+
+def _settings(compilation: Compilation, retention: float | None) -> ReleaseSettings:
+    given = compilation.workflow.settings
+    settings = ReleaseSettings()
+    if given.checkpoint is not None:
+        checkpoint: dict[str, Any] = {"policy": given.checkpoint.get("policy") or "every_node"}
+        for key, name in (("every", "every"), ("interval", "seconds")):
+            if given.checkpoint.get(key) is not None:
+                checkpoint[name] = given.checkpoint[key]
+        settings["checkpoint"] = checkpoint
+    if given.sla is not None:
+        settings["sla"] = given.sla
+    if given.timeout is not None:
+        settings["timeout"] = given.timeout
+    if retention is not None:
+        settings["retention"] = retention
+    return settings
+
+
+def _states(compilation: Compilation, steps: Mapping[str, StepFacts]) -> dict[str, StateFacts]:
+    """States by name. What belongs to no step of the definition (the choice behind an edge's condition) has none."""
+    return {
+        state: {"step": origin.step if origin.step in steps else "", "role": origin.role}
+        for state, origin in compilation.source_map.items()
+    }
+
+
+def _steps(compilation: Compilation) -> dict[str, StepFacts]:
+    workflow, graph = compilation.workflow, compilation.graph
+    facts: dict[str, StepFacts] = {}
+    for name, value in workflow.variables.items():
+        step = Step(id=variable_step(workflow, name), type="transform", config={"value": as_node(value)})
+        facts[step.id] = _facts(step, {slot.name for node in nodes_of(value) for slot in slots(node) if slot.kind in _READS})
+    _scope(graph.body, facts, graph.ids, before=set(), around=[])
+    body = {step.id for step in graph.body.steps if step.id in graph.ids}  # what runs at the end waits for all of it
+    if graph.finally_ is not None:
+        _scope(graph.finally_, facts, graph.ids, before=body, around=[])
+    for number, note in enumerate(workflow.notifications):
+        step = notification_step(note, number)
+        facts[step.id] = _facts(step, _reads(step) | body)
+    if workflow.outputs is not None and f"{workflow.id} output" in {origin.step for origin in compilation.source_map.values()}:
+        step = Step(id=f"{workflow.id} output", type="transform", config={"value": as_node(dict(workflow.outputs))})
+        facts[step.id] = _facts(step, _reads(step))
+    return {step: fact | {"after": [name for name in fact["after"] if name in facts]} for step, fact in facts.items()}
+
+
+def _scope(
+    scope: Scope, facts: dict[str, StepFacts], own: frozenset[str], *, before: set[str], around: list[Step]
+) -> None:
+    """Notes the steps of a scope. `before`: what the steps around them wait for; `around`: those steps."""
+    guards = {step.id: step for step in scope.steps if step.id not in own}
+    for index, step in enumerate(scope.steps):
+        if step.id in guards:
+            continue
+        after = before | _reads(step)
+        for edge in step.depends_on:
+            guard = guards.get(edge.step)
+            if guard is None:
+                after.add(edge.step)
+                continue
+            after |= {source.step for source in guard.depends_on}
+            after |= {
+                slot.name for case in guard.cases if case.name in edge.on
+                for slot in slots(case.when) if slot.kind in _READS
+            }  # fmt: skip
+        inner = scope.inner.get(index, [])
+        children = [child.id for part in inner for child in part.steps if child.id in own]
+        entry = _facts(step, after | set(children), around)
+        if children:
+            entry["children"] = children
+        facts[step.id] = entry
+        for part in inner:
+            _scope(part, facts, own, before=after, around=[*around, step])
+
+
+def _reads(step: Step) -> set[str]:
+    return {slot.name for slot in reads_of(step) if slot.kind in _READS}
+
+
+def _facts(step: Step, after: set[str], around: list[Step] | None = None) -> StepFacts:
+    loops = [outer for outer in around or () if outer.type == "foreach"]
+    decides = {name: _plain(getattr(step, name)) for name in _DECIDES}
+    # What the item of a loop is, is a matter of the loop's items.
+    decides["loops"] = [_plain(loop.items) for loop in loops]
+    entry = StepFacts(type=step.type, hash=_hash(decides), after=sorted(after - {step.id}))
+    if loops:
+        entry["loops"] = [loop.id for loop in loops]
+    if step.compensation is not None:
+        entry["undo"] = True
+    if step.type == "workflow":
+        entry["workflow"] = step.workflow
+    return entry
+
+
+def _plain(value: Any) -> Any:
+    """A value of the model as JSON without positions; expressions as arrays."""
+    if is_node(value):
+        return dump(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "when"):  # a case of a choice
+        return [value.name, dump(value.when)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _hash(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()
