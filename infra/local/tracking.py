@@ -81,7 +81,7 @@ class Tracker:
             return  # the failure is known; this state only passes it on
         run.status = status
         run.ended = visit.ended if status.settled else None
-        if role == "step":
+        if role in ("step", "escalated"):
             run.attempts = visit.retries + 1
             run.retried = visit.retried
         if status is Status.FAILED:

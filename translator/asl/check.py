@@ -53,7 +53,7 @@ def check_machine(
             origin = origins.get(name)
             if origin is None:
                 problems.append(f"nothing tells what the state {name!r} is for")
-            elif origin.role in ("step", "expired"):
+            elif origin.role in ("step", "escalated", "expired"):
                 place.setdefault(origin.step, []).append((one, name))
     by_path = {one.path: one for one in maps}
     for scope in graph.scopes():

@@ -8,6 +8,7 @@ from typing import Any
 
 from translator.asl.block import Block, Finish, Machine, State
 from translator.asl.plan import Arms, Body, Run
+from translator.asl.replay import remaining
 from translator.asl.tasks import evaluation, finish, invoke
 from translator.asl.values import Bind, Deferred, Writer, literal, query
 from translator.expressions.jsonata import is_native, write
@@ -143,7 +144,7 @@ def wait_step(machine: Machine, block: Block, run: Run, following: str | None) -
     if step.until is not None:
         state["Timestamp"] = _instant(machine, writer, step)
     else:
-        state["Seconds"] = _seconds(machine, writer, step)
+        state["Seconds"] = _seconds(machine, writer, run)
     assign = machine.assign_results(step, block, {})
     if assign:
         state["Assign"] = assign
@@ -152,20 +153,27 @@ def wait_step(machine: Machine, block: Block, run: Run, following: str | None) -
     return machine.add(block, step, "step", state), writer.deferred
 
 
-def _seconds(machine: Machine, writer: Writer, step: Step) -> Any:
+def _seconds(machine: Machine, writer: Writer, run: Run) -> str:
+    """Whole seconds, of which a later run waits for the rest."""
+    step = run.step
+    indexes = [writer.bind(Slot("index", loop)) for loop in run.frame.loops]
+    return remaining(step.id, indexes, _whole_seconds(machine, writer, step), 0)
+
+
+def _whole_seconds(machine: Machine, writer: Writer, step: Step) -> str:
     value = step.seconds.value if isinstance(step.seconds, Literal) else step.seconds
     if isinstance(value, str):
         try:
             value = float(value)
         except ValueError:
             machine.findings.add(rules.BAD_TIME, f"{value!r} is no number of seconds", step.at)
-            return 0
+            return "0"
     if isinstance(value, int | float):
         if value != int(value):
             machine.findings.add(rules.WHOLE_SECONDS, f"a wait of {value:g} s becomes {math.ceil(value)} s", step.at)
-        return max(0, math.ceil(value))
+        return str(max(0, math.ceil(value)))
     node: Node = Call("max", (Literal(0), Call("ceil", (as_node(value),))), step.at)
-    return query(writer.source(node))
+    return writer.source(node)
 
 
 def _instant(machine: Machine, writer: Writer, step: Step) -> Any:

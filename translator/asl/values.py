@@ -23,9 +23,9 @@ Bind = Callable[[Slot], str]
 
 # Where JSONata finds what is no variable.
 META = {
-    "id": "$states.context.Execution.Name",
+    "id": "$states.context.Execution.([Input.execution.id,Name][0])",  # of all runs the same
     "arn": "$states.context.Execution.Id",
-    "started_at": "$states.context.Execution.StartTime",
+    "started_at": "$states.context.Execution.([Input.execution.started_at,StartTime][0])",
 }
 CONTEXT = {
     "input": "$states.context.Execution.Input.input",

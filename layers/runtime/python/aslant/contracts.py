@@ -47,6 +47,7 @@ class ExecutionInfo(TypedDict, total=False):
     workflow: str
     version: str
     run: int
+    started_at: str  # when the first run began, ISO 8601
     user: str
     parent: dict[str, Json]  # execution, step, iteration, attempt of the parent that started this one
     # When waits and approvals of earlier runs began (epoch milliseconds), by `<execution id>/<step>[<index>]…`, also those

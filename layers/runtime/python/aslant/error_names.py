@@ -19,8 +19,11 @@ LAMBDA_SERVICE = [
 TIMEOUTS = ["States.Timeout", "StepTimeout", "Sandbox.Timedout"]
 HTTP = ["HttpError", "ServerError", "RateLimited", "AuthenticationError", "AuthorizationError", "NotFoundError"]
 
+# A function's process that ended in the middle. Repeating is safe where the step itself is: its record says how far it got.
+CRASHES = ["Lambda.Unknown", "Runtime.ExitError"]
+
 # What is retried when a retry lists no errors.
-RETRYABLE = ["NetworkError", "RateLimited", "ServerError", "StepInProgress", *TIMEOUTS]
+RETRYABLE = ["NetworkError", "RateLimited", "ServerError", "StepInProgress", *TIMEOUTS, *CRASHES]
 # What is never retried, listed or not.
 NEVER_RETRIED = frozenset({"ValidationError", "AuthenticationError", "AuthorizationError", "SecretNotFound"})
 
@@ -35,6 +38,7 @@ def _row(names: str, written: str) -> None:
 _row(ALL, "all any * error exception throwable baseexception states.all default")
 _row(" ".join(TIMEOUTS), "timeout timeouterror timeoutexception timedout timed_out steptimeout steptimeouterror "
      "states.timeout tasktimeout taskexecutiontimeout executiontimeout requesttimeout deadlineexceeded")
+_row(" ".join(CRASHES), "crash crashed lambda.unknown runtime.exiterror")
 _row("NetworkError", "network networkerror networkexception connection connectionerror connectionexception "
      "connectionrefused transportexception transportexceptioninterface dnserror connecttimeout")
 _row("RateLimited", "ratelimited ratelimit rate_limit ratelimiterror ratelimitexception ratelimitexceeded "
