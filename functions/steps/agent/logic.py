@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from aslant.configs.agent import AgentConfig
@@ -11,7 +10,7 @@ from aslant.errors import ModelError, ValidationError
 from aslant.ports import ModelAnswer, ModelRequest, Models
 from aslant.settings import Settings
 from aslant.step import StepRun, result
-from aslant.values import compact, render
+from aslant.values import compact, read_json, render
 
 _DEFAULT_ALIAS = "claude-sonnet"
 _FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
@@ -36,7 +35,7 @@ def ask(config: AgentConfig, run: StepRun, models: Models) -> StepResult:
     answers = [answer]
     if config.output_format not in ("json", "json_array"):
         return _result(answer.text, answers, request.model)
-    value, problem = read_json(answer, config.output_format)
+    value, problem = answered(answer, config.output_format)
     if problem:
         repair = [*request.messages, {"role": "assistant", "text": answer.text or "(nothing)"},
                   {"role": "user", "text": f"That is not what was asked for: {problem}. {_FORMATS[config.output_format]}"}]
@@ -44,7 +43,7 @@ def ask(config: AgentConfig, run: StepRun, models: Models) -> StepResult:
             request.model, repair, request.system, request.temperature, request.max_tokens, run.remaining()
         ))
         answers.append(answer)
-        value, problem = read_json(answer, config.output_format)
+        value, problem = answered(answer, config.output_format)
     if problem:
         raise ModelError(f"the model {request.model} did not answer with JSON, twice: {problem}")
     return _result(value, answers, request.model)
@@ -89,20 +88,16 @@ def prompt(config: AgentConfig) -> str:
     return text
 
 
-def read_json(answer: ModelAnswer, form: str) -> tuple[Json, str]:
+def answered(answer: ModelAnswer, form: str) -> tuple[Json, str]:
     """The value of an answer and an empty text, or null and what is wrong with it. A code fence around it is no harm."""
     text = answer.text.strip()
     fenced = _FENCE.search(text)
     for candidate in ([text, fenced[1]] if fenced else [text]):
         try:
-            value = json.loads(candidate, parse_constant=_refuse)
-        except (ValueError, RecursionError):
+            value = read_json(candidate)
+        except ValueError:
             continue
         if form == "json_array" and not isinstance(value, list):
             return None, "it is JSON, but not an array"
         return value, ""
     return None, "it cannot be read as JSON"
-
-
-def _refuse(name: str) -> Json:
-    raise ValueError(name)

@@ -23,6 +23,8 @@ def aggregate(config: AggregateConfig, run: StepRun, script: Script = sandbox.ru
     combined in this way.
     """
     given = config.data if config.results is None else config.results
+    if config.custom_script is None:
+        given = run.redactor.json(given)  # some texts are cut on the way, and half of a secret would not be recognized
     items = _items(given, config.field)
     if config.custom_script is not None:
         names = {"results": given, "data": given, "input": given, "items": items}
@@ -47,12 +49,15 @@ def combine(aggregation: str, items: list[Json]) -> Json:
     if aggregation == "summarize":
         return summary(flat)
     numbers = _numbers(aggregation, flat)
-    if aggregation == "sum":
-        return _number(sum(numbers) if all(isinstance(each, int) for each in numbers) else math.fsum(numbers))
-    if not numbers:
-        return None
-    if aggregation == "average":
-        return _number(math.fsum(numbers) / len(numbers))
+    try:
+        if aggregation == "sum":
+            return _number(sum(numbers) if all(isinstance(each, int) for each in numbers) else math.fsum(numbers))
+        if not numbers:
+            return None
+        if aggregation == "average":
+            return _number(math.fsum(numbers) / len(numbers))
+    except OverflowError:
+        raise ValidationError(f"the {aggregation} is beyond what a number can be") from None
     return max(numbers) if aggregation == "max" else min(numbers)
 
 

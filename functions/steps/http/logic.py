@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 import urllib.parse
 from email.message import Message
@@ -15,10 +16,12 @@ from aslant.contracts import Json, StepResult
 from aslant.errors import ValidationError, http_error
 from aslant.ports import Http, HttpRequest, HttpResponse
 from aslant.step import StepRun, result
-from aslant.values import compact, render
+from aslant.values import compact, read_json, render
 
 _UNREPEATABLE = ("POST", "PATCH")
 _EXCERPT = 300
+# Python has more codecs, some of which take hours for a long text (punycode), or are none of text.
+_CHARSET = re.compile(r"(?:us-?)?ascii\Z|(?:utf|iso|latin|windows|cp|koi|mac|gb|big5|euc|shift|sjis|hz)[-_]?[\w-]*\Z")
 
 
 def call(config: HttpConfig, run: StepRun, http: Http) -> StepResult:
@@ -32,7 +35,7 @@ def call(config: HttpConfig, run: StepRun, http: Http) -> StepResult:
     if not expected(response.status, config.expected_status):
         raise http_error(
             response.status,
-            f"{config.method} {_shown(config.url)} answered {response.status}{_excerpt(response)}",
+            f"{config.method} {_shown(config.url, run)} answered {response.status}{_excerpt(response, run)}",
             retry_after=retry_after(response.headers.get("retry-after"), time.time()),
         )
     output = {"status_code": response.status, "headers": dict(response.headers), **body_of(response)}
@@ -88,16 +91,26 @@ def body_of(response: HttpResponse) -> dict[str, Json]:
     kind = Message()
     kind["content-type"] = response.headers.get("content-type", "")
     media = kind.get_content_type() if response.headers.get("content-type") else ""
-    try:
-        text = response.body.decode(str(kind.get_param("charset", "utf-8")))
-    except (UnicodeDecodeError, LookupError):
+    text = _decoded(response.body, kind.get_param("charset", "utf-8"))
+    if text is None:
         return {"body": base64.b64encode(response.body).decode(), "body_encoding": "base64"}
     if media == "application/json" or media.endswith("+json"):
         try:
-            return {"body": json.loads(text, parse_constant=_no_constant)}
-        except (ValueError, RecursionError):
+            return {"body": read_json(text)}
+        except ValueError:
             pass
     return {"body": text}
+
+
+def _decoded(body: bytes, charset: object) -> str | None:
+    """The body's text; None when it is none in this character set, or the set is none that the web uses."""
+    name = str(charset).strip().lower()
+    if not _CHARSET.match(name):
+        return None
+    try:
+        return body.decode(name)
+    except (ValueError, LookupError):
+        return None
 
 
 def expected(status: int, wanted: list[int | str]) -> bool:
@@ -159,12 +172,13 @@ def _with_query(url: str, query: list[tuple[str, str]]) -> str:
     return address + ("&" if "?" in address else "?") + urllib.parse.urlencode(query) + mark + fragment
 
 
-def _shown(url: str) -> str:
-    return url.partition("?")[0].partition("#")[0][:300]
+# Secrets leave before a text is cut: half of one would not be recognized.
+def _shown(url: str, run: StepRun) -> str:
+    return run.redactor.text(url.partition("?")[0].partition("#")[0])[:300]
 
 
-def _excerpt(response: HttpResponse) -> str:
-    text = response.body[: _EXCERPT * 4].decode("utf-8", "replace").strip()
+def _excerpt(response: HttpResponse, run: StepRun) -> str:
+    text = run.redactor.text(response.body[: _EXCERPT * 16].decode("utf-8", "replace").strip())
     return f": {text[:_EXCERPT]}" if text else ""
 
 
@@ -176,7 +190,3 @@ def _is_json_text(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def _no_constant(name: str) -> Json:
-    raise ValueError(f"{name} is not JSON")

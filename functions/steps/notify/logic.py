@@ -13,6 +13,7 @@ from aslant.ports import Events, Http, HttpRequest, Mailer, Topics
 from aslant.step import StepRun, result
 from aslant.values import compact, render
 
+_PATH = re.compile(r"[/?#\\]")
 _ADDRESS = re.compile(r"[^\s@<>,;\"]+@[^\s@<>,;\"]+\Z")
 _ANSWER = 10_000  # bytes of a webhook's answer that are read
 _SUBJECT = 100    # characters that SNS takes
@@ -109,8 +110,10 @@ def _post(
             raise http_error(response.status, f"answered {response.status}")
         return ""
 
-    # A webhook's address is a credential: only its host is shown.
-    return channel, url.partition("://")[2].partition("/")[0].rpartition("@")[2], send
+    # A webhook's address is a credential: only its host is shown, here and in what the client says.
+    host, rest = _PATH.split(url.partition("://")[2], maxsplit=1)[0], url.partition("://")[2]
+    run.redactor.learn(rest[len(host):].strip("/"), shortest=8)
+    return channel, host.rpartition("@")[2], send
 
 
 def _needed(urls: list[str], channel: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from aslant import skills
@@ -11,7 +10,7 @@ from aslant.contracts import Json, StepResult
 from aslant.errors import ValidationError, http_error
 from aslant.ports import Functions, Http, HttpRequest
 from aslant.step import StepRun, result
-from aslant.values import compact
+from aslant.values import compact, read_json
 
 _MAX_ANSWER = 5_000_000
 
@@ -44,11 +43,12 @@ def _post(url: str, config: SkillConfig, run: StepRun, http: Http) -> Json:
     body = compact({**config.parameters, **config.offered}).encode("utf-8", "surrogatepass")
     response = http.send(HttpRequest("POST", url, headers, body, run.remaining(), _MAX_ANSWER))
     if response.status // 100 != 2:
-        detail = response.body[:1000].decode("utf-8", "replace").strip()[:300]
+        # Secrets leave before the text is cut: half of one would not be recognized.
+        detail = run.redactor.text(response.body[:4000].decode("utf-8", "replace").strip())[:300]
         raise http_error(response.status, f"skill {config.skill} answered {response.status}: {detail}")
     if not response.body:
         return None
     try:
-        return json.loads(response.body)
-    except (ValueError, RecursionError):
+        return read_json(response.body)
+    except ValueError:
         raise ValidationError(f"skill {config.skill} did not answer with JSON") from None

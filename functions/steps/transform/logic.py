@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 
@@ -12,7 +11,7 @@ from aslant.contracts import Json, StepResult
 from aslant.errors import ValidationError
 from aslant.step import StepRun, result
 from aslant.tabular import read_csv, write_csv
-from aslant.values import render
+from aslant.values import read_json, render
 from functions.steps.transform import expressions
 
 Script = Callable[[str, Mapping[str, Json], sandbox.Limits], Json]
@@ -43,8 +42,8 @@ def read(data: Json, form: str) -> Json:
     if form == "csv":
         return read_csv(data)
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
+        return read_json(data)
+    except ValueError:
         return data
 
 

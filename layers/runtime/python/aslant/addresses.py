@@ -10,6 +10,12 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+# What Python's versions call global by turns, or at all, and what is answered by a machine close by: protocol assignments
+# with their anycast addresses (RFC 7723, 8155), relays of 6to4 (RFC 7526), documentation (RFC 9637), segment routing
+# (RFC 9602), NAT64 for local use (RFC 8215), and 6to4 itself.
+_CLOSE: tuple[Network, ...] = tuple(map(ipaddress.ip_network, (
+    "192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "100::/64", "2001::/23", "2002::/16", "3fff::/20", "5f00::/16",
+)))
 
 
 def is_public(address: Address) -> bool:
@@ -22,7 +28,7 @@ def is_public(address: Address) -> bool:
             return True
         if address.is_site_local or (address.packed[:12] == bytes(12)):
             return False
-    return (
+    return not any(address in network for network in _CLOSE if network.version == address.version) and (
         address.is_global and not address.is_multicast and not address.is_reserved
         and not address.is_loopback and not address.is_link_local and not address.is_unspecified
     )
@@ -36,7 +42,8 @@ def embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
         return address.sixtofour
     if address.teredo is not None:
         return address.teredo[1]
-    if any(address in network for network in _NAT64):
+    isatap = address.packed[8:12] in (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")  # RFC 5214
+    if isatap or any(address in network for network in _NAT64):
         return ipaddress.IPv4Address(address.packed[12:])
     return None
 

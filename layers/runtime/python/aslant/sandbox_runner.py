@@ -20,8 +20,8 @@ from typing import Any
 # Modules that scripts expect. They are imported before the locks close, so that no later import needs more rights.
 _USUAL = (
     "array", "base64", "binascii", "bisect", "calendar", "cmath", "collections", "contextlib", "copy", "csv", "dataclasses",
-    "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "html", "importlib.machinery", "importlib.util", "ipaddress",
-    "itertools",
+    "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "html", "importlib.machinery",
+    "importlib.util", "ipaddress", "itertools",
     "json", "locale", "math", "operator", "pathlib", "pprint", "random", "re", "secrets", "statistics", "string", "struct",
     "textwrap", "time", "typing", "unicodedata", "urllib.parse", "uuid", "zlib", "zoneinfo", "_strptime",
 )
@@ -86,12 +86,13 @@ def lock(own: str, library: str) -> None:
     locals are new in the next call.
     """
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    made = itertools.count().__next__
 
     def hook(
         event: str, args: tuple[Any, ...], *, events: Any = _EVENTS, path_events: Any = _PATH_EVENTS,
         refused: Any = _REFUSED_MODULES, text: Any = str, error: Any = PermissionError, kind: Any = type, number: Any = int,
         own: str = own, own_prefix: str = own + "/", library: str = library, library_prefix: str = library + "/",
-        writing: int = writing, creating: int = os.O_CREAT, made: Any = itertools.count().__next__,
+        writing: int = writing, creating: int = os.O_CREAT, made: Any = made,
         most: int = _MOST_ENTRIES,
     ) -> None:
         if event in path_events:

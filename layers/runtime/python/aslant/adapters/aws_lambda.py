@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client
 from aslant.contracts import Json
 from aslant.errors import StepTimeout, ValidationError, named
-from aslant.values import compact
+from aslant.values import compact, read_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class AwsLambda:
             )
             text = answer["Payload"].read()
         try:
-            value = json.loads(text) if text else None
+            value = read_json(text) if text else None
         except ValueError:
             raise ValidationError(f"{arn} did not return JSON") from None
         if answer.get("FunctionError"):

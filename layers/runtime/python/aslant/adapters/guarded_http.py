@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import logging
+import queue
+import re
 import socket
 import ssl
 import threading
@@ -31,9 +34,13 @@ from aslant.ports import HttpRequest, HttpResponse
 Resolver = Callable[[str, int], Sequence[Address]]
 
 _SAFE_HEADERS = frozenset({"accept", "accept-language", "accept-encoding", "content-type", "user-agent"})
+_HOST = re.compile(r"[A-Za-z0-9_.:-]+\Z")
+_NETLOC = re.compile(r"(?:\[[^\[\]]+\]|[^\[\]]+)(?::[0-9]*)?\Z")
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TRIES = 4        # addresses of one host that are tried
 _CHUNK = 65_536
+_OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
+                          "upgrade", "expect"})  # of one connection: the client writes them itself, or there are none
 
 
 def resolve(host: str, port: int) -> list[Address]:
@@ -84,12 +91,15 @@ def target(url: str) -> Target:
     if "@" in parts.netloc or "\\" in url:
         raise ValidationError("the url holds a user name or a backslash; credentials belong into auth")
     host = (parts.hostname or "").rstrip(".")
-    if not host:
-        raise ValidationError("the url has no host")
+    if not host or port == 0:
+        raise ValidationError("the url has no host" if not host else "the url's port is 0")
     try:
         host = host if ":" in host else host.encode("idna").decode()
-    except UnicodeError:
-        raise ValidationError("the url's host is not a valid name") from None
+        ipaddress.IPv6Address(host) if ":" in host else None
+    except ValueError:
+        host = ""
+    if not _HOST.match(host) or not _NETLOC.match(parts.netloc):
+        raise ValidationError("the url's host is not a valid name")
     path = urllib.parse.quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
     if parts.query:
         path += "?" + urllib.parse.quote(parts.query, safe="/%:@!$&'()*+,;=~-._?[]")
@@ -116,13 +126,16 @@ class GuardedHttp:
             location = response.headers.get("location")
             if response.status not in _REDIRECTS or not location or request.max_redirects == 0:
                 return response
-            there = target(urllib.parse.urljoin(response.url, location))
+            there = _next(here, response.url, location)
             request = _redirected(request, response.status, same=there.origin == here.origin)
+            if request.body is not None and (here.scheme, there.scheme) == ("https", "http"):
+                raise HttpError(f"{here.shown} redirects the body to {there.shown}, which is not encrypted")
             here = there
         raise HttpError(f"{request.method} {here.shown}: more than {request.max_redirects} redirects")
 
     def _one(self, here: Target, request: HttpRequest, deadline: float) -> HttpResponse:
-        permitted = [each for each in self.resolver(here.host, here.port) if self._allowed.permits(here.host, each)]
+        found = _in_time(lambda: self.resolver(here.host, here.port), here, deadline)
+        permitted = [each for each in found if self._allowed.permits(here.host, each)]
         if not permitted:
             raise AuthorizationError(
                 f"{here.shown} leads to an address that is not public; ASLANT_HTTP_ALLOW can open it"
@@ -150,6 +163,8 @@ class GuardedHttp:
             )
         else:
             connection = urllib3.connection.HTTPConnection(**options)
+        # urllib3 logs headers that cannot be read together with the whole address, which may hold secrets.
+        logging.getLogger("urllib3.connection").addFilter(_nothing)
         connected = False
         try:
             try:
@@ -159,16 +174,16 @@ class GuardedHttp:
             except ValueError as error:  # urllib3's CertificateError; Python's own are OSError as well as ValueError
                 raise NetworkError(f"{here.shown}: the certificate is not for this host") from error
             connected = True
-            headers = {**request.headers, "Host": here.authority}
-            headers.setdefault("Accept-Encoding", "gzip, deflate")
+            headers = {name: value for name, value in request.headers.items() if name.lower() not in _OWN_HEADERS}
+            headers["Host"] = here.authority
+            if not any(name.lower() == "accept-encoding" for name in headers):
+                headers["Accept-Encoding"] = "gzip, deflate"
             with _cut_off(connection, deadline):
                 connection.request(request.method, here.path, body=request.body, headers=headers,
                     preload_content=False, decode_content=False)
                 answer = connection.getresponse()
                 lower = _headers(answer.headers.items())
-                body = b"" if request.method == "HEAD" else b"".join(
-                    _bounded(_decoded(_raw(answer), lower.get("content-encoding", "")), request.max_bytes, here)
-                )
+                body = b"" if request.method == "HEAD" else _body(answer, lower, request.max_bytes, here)
             return HttpResponse(answer.status, lower, body, f"{here.scheme}://{here.authority}{here.path}")
         except (OSError, ValueError, urllib3.exceptions.HTTPError, zlib.error) as error:
             raise _transport(error, here, deadline) from None
@@ -180,12 +195,40 @@ class GuardedHttp:
             connection.close()
 
 
+class _UnknownEncoding(ValueError):
+    """A Content-Encoding other than gzip and deflate; its text is that."""
+
+
 class _NotConnected(Exception):
     """No connection to one address; another address of the host may do."""
 
     def __init__(self, reason: StepError) -> None:
         super().__init__(str(reason))
         self.reason = reason
+
+
+def _in_time(look_up: Callable[[], Sequence[Address]], here: Target, deadline: float) -> Sequence[Address]:
+    """A look-up's answer, if it comes before the deadline: the system's resolver takes no time limit."""
+    answers: queue.SimpleQueue[Sequence[Address] | Exception] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            answers.put(look_up())
+        except Exception as error:  # noqa: BLE001 - it is raised again where it was waited for
+            answers.put(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        answer = answers.get(timeout=_left(deadline, here))
+    except queue.Empty:
+        raise StepTimeout(f"the address of {here.host} was not found in time") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
 
 
 @contextlib.contextmanager
@@ -215,6 +258,8 @@ def _transport(error: Exception, here: Target, deadline: float) -> StepError:
     if isinstance(error, ssl.SSLError) or name == "SSLError":
         cause = getattr(error, "verify_message", "") or getattr(error, "reason", "") or name
         return NetworkError(f"{here.shown}: the TLS connection failed: {cause}")
+    if isinstance(error, _UnknownEncoding):
+        return HttpError(f"{here.shown} sent a body that is encoded as {error}, which is not read")
     if isinstance(error, zlib.error):
         return NetworkError(f"{here.shown} sent a body that cannot be decompressed")
     if isinstance(error, ValueError):
@@ -227,6 +272,18 @@ def _left(deadline: float, here: Target) -> float:
     if left <= 0:
         raise StepTimeout(f"{here.shown} did not answer in time")
     return left
+
+
+def _next(here: Target, base: str, location: str) -> Target:
+    """Where a redirect leads. Servers write UTF-8 and spaces into it, although they should not."""
+    with contextlib.suppress(UnicodeError):
+        location = location.encode("latin-1").decode()
+    try:
+        return target(urllib.parse.urljoin(base, location.strip().replace(" ", "%20")))
+    except ValueError:
+        raise ValidationError(f"{here.shown} redirects to what is no address") from None
+    except ValidationError as error:
+        raise ValidationError(f"{here.shown} redirects elsewhere than to http and https: {error}") from None
 
 
 def _redirected(request: HttpRequest, status: int, *, same: bool) -> HttpRequest:
@@ -250,6 +307,12 @@ def _headers(items: Any) -> Mapping[str, str]:
     return found
 
 
+def _body(answer: Any, headers: Mapping[str, str], limit: int, here: Target) -> bytes:
+    """Bounded as it arrives too: what is compressed can be endless and say nothing."""
+    raw = _bounded(_raw(answer), limit + _CHUNK, here)
+    return b"".join(_bounded(_decoded(raw, headers.get("content-encoding", "")), limit, here))
+
+
 def _raw(answer: Any) -> Iterator[bytes]:
     while chunk := answer.read1(_CHUNK, decode_content=False):
         yield chunk
@@ -262,7 +325,7 @@ def _decoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         yield from chunks
         return
     if len(names) > 1 or names[0] not in ("gzip", "x-gzip", "deflate"):
-        raise zlib.error(f"unknown encoding {encoding[:40]}")
+        raise _UnknownEncoding(encoding[:40])
     engine = None
     for chunk in chunks:
         data = chunk

@@ -24,7 +24,8 @@ class OfflineModel:
         return ModelAnswer(text, _tokens(request.system + question), _tokens(text))
 
     def _answer(self, question: str, mark: str) -> str:
-        shown = question[:_SHOWN] + ("…" if len(question) > _SHOWN else "")
+        # Cut between words: half of a secret would not be recognized.
+        shown = question if len(question) <= _SHOWN else question[: _SHOWN + 1].rpartition(" ")[0] + "…"
         fields = {"simulated": True, "model": NAME, "id": mark, "prompt": shown}
         if self.output_format == "json":
             return json.dumps(fields, ensure_ascii=False)

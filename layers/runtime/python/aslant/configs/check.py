@@ -15,6 +15,7 @@ from pydantic import ValidationError as PydanticError
 from aslant.configs.base import UNKNOWN, Config
 from aslant.errors import ValidationError
 from aslant.step_types import STEP_TYPES
+from aslant.values import well_formed
 
 __all__ = ["UNKNOWN", "check_config", "config_model", "parse", "problems"]
 
@@ -45,6 +46,10 @@ def check_config(step_type: str, data: Any) -> list[tuple[Path, str]]:
 
 def parse(model: type[Model], data: Any) -> Model:
     """A configuration as its model. Raises ValidationError that names every field at fault, without its value."""
+    try:
+        data = well_formed(data)
+    except ValueError as error:
+        raise ValidationError(f"the configuration cannot be used: {error}") from None
     try:
         return model.model_validate(data)
     except PydanticError as error:
