@@ -69,21 +69,38 @@ class Execution:
     sla_due: int | None = None
     sla_breached: bool = False
     ttl: int | None = None  # epoch seconds
+    # The next run while records are set aside for it: run, why, detail, by, version. Whoever calls next goes on with it.
+    preparing: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of the state machine. `entered` is what it was given; see `aslant.contracts.ExecutionInfo`."""
+    """One execution of the state machine. `entered` is what it was given; see `aslant.contracts.ExecutionInfo`.
+
+    `detail` is the step of a rerun, or the number of the checkpoint of a restore.
+    """
 
     number: int
     arn: str
     machine: str
     version: str
-    why: str  # start, resume, retry, restore, rerun, recover
+    why: str  # start, resume, retry, restore, rerun, recover, rollback
     by: str
     started_at: int
     ended_at: int | None = None
     status: str = ""  # as Step Functions says it: SUCCEEDED, FAILED, TIMED_OUT, ABORTED; empty while it runs
+    detail: str = ""
+    entered: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """An execution that a step of another one started: `attempt` counts the starts of that step, from 0."""
+
+    id: str
+    step: str
+    iteration: tuple[int, ...] = ()
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
