@@ -65,6 +65,9 @@ class ExecutionStore(Protocol):
     def settle(self, tenant: str, id: str, records: Iterable[StepRecord]) -> None:
         """Marks failures as ones that the workflow went on after, unless they were begun again meanwhile."""
 
+    def record_native(self, tenant: str, id: str, records: Sequence[StepRecord]) -> None:
+        """Stores what native states did (`native` is set), but never over the record of a step's function."""
+
     def add_child(self, tenant: str, parent: str, child: Child) -> None:
         """Notes a child; noting it again changes nothing."""
 
