@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aslant.releases import Release, ReleaseSettings, StateFacts, StepFacts
@@ -69,10 +69,37 @@ def _settings(compilation: Compilation, retention: float | None) -> ReleaseSetti
 
 def _states(compilation: Compilation, steps: Mapping[str, StepFacts]) -> dict[str, StateFacts]:
     """States by name. What belongs to no step of the definition (the choice behind an edge's condition) has none."""
-    return {
-        state: {"step": origin.step if origin.step in steps else "", "role": origin.role}
-        for state, origin in compilation.source_map.items()
-    }
+    facts: dict[str, StateFacts] = {}
+    for state, origin in compilation.source_map.items():
+        facts[state] = {"step": origin.step if origin.step in steps else "", "role": origin.role}
+    choices = {step.id: step for scope in compilation.graph.scopes() for step in scope.steps if step.type == "choice"}
+    for name, body in _states_of(compilation.definition):
+        fact = facts.get(name)
+        if fact is not None and body["Type"] == "Choice" and fact["role"] == "step" and fact["step"] in choices:
+            outcomes = _outcomes(choices[fact["step"]], body)
+            if outcomes:
+                fact["outcomes"] = outcomes
+    return facts
+
+
+def _outcomes(choice: Step, state: Mapping[str, Any]) -> dict[str, str]:
+    """The outcome of a choice by the state that it leads to; a state that several outcomes lead to is not there."""
+    if choice.mode != "first" or len(state["Choices"]) != len(choice.cases):
+        return {}
+    pairs = [(rule["Next"], case.name) for rule, case in zip(state["Choices"], choice.cases, strict=True)]
+    pairs.append((state["Default"], choice.default))
+    found: dict[str, set[str]] = {}
+    for target, outcome in pairs:
+        found.setdefault(target, set()).add(outcome)
+    return {target: next(iter(outcomes)) for target, outcomes in found.items() if len(outcomes) == 1}
+
+
+def _states_of(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    stack = [definition]
+    while stack:
+        for name, state in stack.pop()["States"].items():
+            yield name, state
+            stack += [*state.get("Branches", ()), *([state["ItemProcessor"]] if "ItemProcessor" in state else ())]
 
 
 def _steps(compilation: Compilation) -> dict[str, StepFacts]:
@@ -83,15 +110,20 @@ def _steps(compilation: Compilation) -> dict[str, StepFacts]:
         facts[step.id] = _facts(step, {slot.name for node in nodes_of(value) for slot in slots(node) if slot.kind in _READS})
     _scope(graph.body, facts, graph.ids, before=set(), around=[])
     body = {step.id for step in graph.body.steps if step.id in graph.ids}  # what runs at the end waits for all of it
+    before_end = set(facts)
     if graph.finally_ is not None:
         _scope(graph.finally_, facts, graph.ids, before=body, around=[])
     for number, note in enumerate(workflow.notifications):
         step = notification_step(note, number)
         facts[step.id] = _facts(step, _reads(step) | body)
+    for name in facts.keys() - before_end:
+        facts[name]["last"] = True
     if workflow.outputs is not None and f"{workflow.id} output" in {origin.step for origin in compilation.source_map.values()}:
         step = Step(id=f"{workflow.id} output", type="transform", config={"value": as_node(dict(workflow.outputs))})
         facts[step.id] = _facts(step, _reads(step))
-    return {step: fact | {"after": [name for name in fact["after"] if name in facts]} for step, fact in facts.items()}
+    for fact in facts.values():
+        fact["after"] = [name for name in fact["after"] if name in facts]
+    return facts
 
 
 def _scope(
@@ -137,6 +169,9 @@ def _facts(step: Step, after: set[str], around: list[Step] | None = None) -> Ste
         entry["loops"] = [loop.id for loop in loops]
     if step.compensation is not None:
         entry["undo"] = True
+    choice = step.config.get("on_reject")
+    if step.type == "approval" and getattr(choice, "value", choice) == "continue":
+        entry["accepts"] = ["ApprovalRejected"]
     if step.type == "workflow":
         entry["workflow"] = step.workflow
     return entry

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from aslant.history.steps import culprit
+from aslant.history.steps import message_of as message_of
 from aslant.history.timeline import StateVisit, Timeline
 from infra.local.progress import Progress, Status, StepRun
 from translator.pipeline import Compilation
@@ -16,7 +17,6 @@ _STATUS = {
 }
 # Roles of states that say nothing about how their step ended.
 _SILENT = ("condition", "fork", "join", "bind", "end")
-_HOLDERS = ("parallel", "foreach", "workflow")
 
 
 class Tracker:
@@ -50,15 +50,8 @@ class Tracker:
         return changed
 
     def culprit(self, error: str | None, message: str) -> StepRun | None:
-        """The step whose failure ended the execution with `error`: the last one that failed so, or failed at all.
-
-        A step inside of a parallel or a loop says more than the one around it. Of several that failed at once, the one
-        with the execution's own message is meant.
-        """
-        fitting = [run for run in self._failures if run.error == error] or self._failures
-        inner = [run for run in fitting if run.type not in _HOLDERS] or fitting
-        same = [run for run in inner if run.message == message] or inner
-        return same[-1] if same else None
+        """The step whose failure ended the execution; see `aslant.history.steps.culprit`."""
+        return culprit(self._failures, error, message)
 
     def _iteration(self, visit: StateVisit) -> tuple[int, ...]:
         loops = []
@@ -107,19 +100,3 @@ def states_of(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
         for name, state in stack.pop().get("States", {}).items():
             yield name, state
             stack += [*state.get("Branches", ()), *([state["ItemProcessor"]] if "ItemProcessor" in state else ())]
-
-
-def message_of(cause: str | None) -> str:
-    """The text for people in a cause: Lambda's `errorMessage`, or the cause itself."""
-    try:
-        data = json.loads(cause or "")
-    except (ValueError, RecursionError):
-        return cause or ""
-    if isinstance(data, dict):
-        if data.get("approved") is False:  # the decision on an approval
-            comment = f": {data['comment']}" if data.get("comment") else ""
-            return f"rejected by {data.get('by')}{comment}"
-        for key in ("errorMessage", "message", "Cause"):
-            if isinstance(data.get(key), str):
-                return message_of(data[key])
-    return cause or ""

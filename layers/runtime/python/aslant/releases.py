@@ -21,6 +21,8 @@ class StepFacts(TypedDict):
     undo: NotRequired[bool]
     workflow: NotRequired[str]  # the workflow that it calls
     children: NotRequired[list[str]]  # the steps directly inside of a parallel or loop
+    last: NotRequired[bool]  # it runs at the end, also when the body failed before it came to all of its steps
+    accepts: NotRequired[list[str]]  # names of errors that are an answer like any other
 
 
 class StateFacts(TypedDict):
@@ -28,6 +30,7 @@ class StateFacts(TypedDict):
 
     step: str
     role: str
+    outcomes: NotRequired[dict[str, str]]  # of a choice: the outcome that leads to a state, where only one does
 
 
 class ReleaseSettings(TypedDict, total=False):

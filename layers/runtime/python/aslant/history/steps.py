@@ -1,0 +1,252 @@
+"""From the visits of states to what became of each step, by the facts of a release.
+
+What the history knows and no step function wrote: choices, waits, containers, natively computed steps, steps that were
+skipped, and failures that happened before or after a function ran.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypeVar
+
+from aslant.history.timeline import StateVisit, Timeline
+from aslant.releases import StateFacts, StepFacts
+
+SeenStatus = Literal["not_started", "running", "completed", "failed", "skipped", "cancelled"]
+
+_STATUS: Mapping[str, SeenStatus] = {
+    "running": "running", "succeeded": "completed", "caught": "failed", "failed": "failed", "timed_out": "failed",
+    "aborted": "cancelled",
+}
+SILENT = frozenset({"condition", "fork", "join", "bind", "end"})  # roles that say nothing about how their step ended
+HOLDERS = frozenset({"parallel", "foreach", "workflow"})  # what a failure inside of them says more than
+
+
+@dataclass(slots=True)
+class SeenStep:
+    """One step in one iteration as its states tell it. `attempts` counts the first one too.
+
+    `settled` says that the workflow went on after a failure. `outcome` is what a choice chose, if that can be told.
+    """
+
+    step: str
+    type: str
+    iteration: tuple[int, ...] = ()
+    status: SeenStatus = "not_started"
+    started: datetime | None = None
+    ended: datetime | None = None
+    attempts: int = 0
+    retried: datetime | None = None
+    retrying: bool = False
+    settled: bool = False
+    error: str = ""
+    message: str = ""
+    outcome: str = ""
+
+
+class Failed(Protocol):
+    """What `culprit` looks at."""
+
+    type: str
+    error: str
+    message: str
+
+
+FailedT = TypeVar("FailedT", bound=Failed)
+
+
+def culprit(failures: Sequence[FailedT], error: str | None, message: str) -> FailedT | None:
+    """The failure that ended an execution with `error`: the last one that failed so, or failed at all.
+
+    A step inside of a parallel or a loop says more than the one around it. Of several that failed at once, the one with
+    the execution's own message is meant.
+    """
+    fitting = [one for one in failures if one.error == error] or list(failures)
+    inner = [one for one in fitting if one.type not in HOLDERS] or fitting
+    same = [one for one in inner if one.message == message] or inner
+    return same[-1] if same else None
+
+
+def message_of(cause: str | None) -> str:
+    """The text for people in a cause: Lambda's `errorMessage`, or the cause itself."""
+    try:
+        data = json.loads(cause or "")
+    except (ValueError, RecursionError):
+        return cause or ""
+    if isinstance(data, dict):
+        if data.get("approved") is False:  # the decision on an approval
+            comment = f": {data['comment']}" if data.get("comment") else ""
+            return f"rejected by {data.get('by')}{comment}"
+        for key in ("errorMessage", "message", "Cause"):
+            if isinstance(data.get(key), str):
+                return message_of(data[key])
+    return cause or ""
+
+
+def error_of(error: str | None, cause: str | None) -> str:
+    """The name that a definition knows an error by: a child's own one, and one for expressions whoever evaluated them."""
+    if error == "States.TaskFailed":
+        try:
+            data = json.loads(cause or "")
+        except (ValueError, RecursionError):
+            return error
+        if isinstance(data, dict) and isinstance(data.get("Error"), str) and "ExecutionArn" in data:
+            return error_of(data["Error"], data.get("Cause"))
+    return "ExpressionError" if error == "States.QueryEvaluationError" else error or ""
+
+
+@dataclass(slots=True)
+class StepHistory:
+    """Feed it events in their order; `seen` is up to date then. `transitions` counts as AWS bills: states and retries."""
+
+    steps: Mapping[str, StepFacts]
+    states: Mapping[str, StateFacts]
+    timeline: Timeline = field(default_factory=Timeline)
+    seen: dict[tuple[str, tuple[int, ...]], SeenStep] = field(default_factory=dict)
+    failures: list[SeenStep] = field(default_factory=list)
+    error: str = ""  # what the execution itself ended with
+    cause: str = ""
+    _choices: dict[tuple[tuple[str, int], ...], StateVisit] = field(default_factory=dict)  # the latest one, by place
+
+    @classmethod
+    def of(
+        cls, steps: Mapping[str, StepFacts], states: Mapping[str, StateFacts], events: Iterable[Mapping[str, Any]]
+    ) -> StepHistory:
+        history = cls(steps, states)
+        history.feed(events)
+        return history
+
+    @property
+    def transitions(self) -> int:
+        return len(self.timeline.visits) + sum(visit.retries for visit in self.timeline.visits)
+
+    def feed(self, events: Iterable[Mapping[str, Any]]) -> bool:
+        """Takes further events; True when a step changed."""
+        changed = False
+        for event in events:
+            if str(event.get("type", "")).startswith("Execution"):
+                self._note_end(event)
+            for visit in self.timeline.feed((event,)):
+                changed |= self._visit(visit)
+        return changed
+
+    def culprit(self, error: str | None, message: str) -> SeenStep | None:
+        """The step whose failure ended the execution; see `culprit` of this module."""
+        return culprit(self.failures, error, message)
+
+    def finish(self, *, completed: bool, at: datetime) -> None:
+        """Settles what an ended execution left open, and tells the steps that it never came to as skipped."""
+        for seen in self.seen.values():
+            if seen.status == "running":
+                seen.status = "completed" if completed else "cancelled"
+                seen.ended = seen.ended or at
+        if completed:
+            for step, facts in self.steps.items():
+                for iteration in self._iterations(facts.get("loops", [])):
+                    one = self._of(step, iteration)
+                    if one.status == "not_started":
+                        one.status = "skipped"
+
+    def ordered(self) -> list[SeenStep]:
+        """In the order of the definition, iterations in the order of their indexes."""
+        rank = {step: index for index, step in enumerate(self.steps)}
+        return sorted(self.seen.values(), key=lambda one: (rank[one.step], one.iteration))
+
+    def iteration(self, visit: StateVisit) -> tuple[int, ...]:
+        """The indexes of the loops around a visit; a Map that only limits how many branches run is none."""
+        return tuple(
+            index for state, index in visit.path
+            if (step := self.states.get(state, _NONE)["step"]) in self.steps and self.steps[step]["type"] == "foreach"
+        )  # fmt: skip
+
+    def _of(self, step: str, iteration: tuple[int, ...]) -> SeenStep:
+        facts = self.steps[step]
+        key = (step, iteration[: len(facts.get("loops", []))])
+        if key not in self.seen:
+            self.seen[key] = SeenStep(step, facts["type"], key[1])
+        return self.seen[key]
+
+    def _iterations(self, loops: Sequence[str]) -> Iterator[tuple[int, ...]]:
+        """The iterations of nested loops that have been seen; the one of no loop."""
+        if not loops:
+            yield ()
+            return
+        depth = len(loops)
+        yield from sorted({
+            one.iteration[:depth] for one in self.seen.values()
+            if len(one.iteration) >= depth and self.steps[one.step].get("loops", [])[:depth] == list(loops)
+        })  # fmt: skip
+
+    def _note_end(self, event: Mapping[str, Any]) -> None:
+        for key, details in event.items():
+            if key.startswith("execution") and key.endswith("EventDetails") and isinstance(details, Mapping):
+                self.error, self.cause = str(details.get("error") or ""), str(details.get("cause") or "")
+
+    def _visit(self, visit: StateVisit) -> bool:
+        facts = self.states.get(visit.state, _NONE)
+        step, role = facts["step"], facts["role"]
+        if visit.ended is None and visit.retries == 0:
+            self._choose(visit, step)
+        if step not in self.steps or role in SILENT:
+            return False
+        one = self._of(step, self.iteration(visit))
+        self._apply(visit, role, one)
+        if not self.steps[step].get("last"):
+            self._skip_before(one)
+        return True
+
+    def _choose(self, visit: StateVisit, step: str) -> None:
+        """The state that follows a choice tells what it chose."""
+        before = self._choices.pop(visit.path, None)
+        if before is not None:
+            outcomes = self.states[before.state].get("outcomes", {})
+            if visit.state in outcomes:
+                self._of(self.states[before.state]["step"], self.iteration(before)).outcome = outcomes[visit.state]
+        if visit.type == "Choice" and step in self.steps and self.states[visit.state].get("outcomes"):
+            self._choices[visit.path] = visit
+
+    def _apply(self, visit: StateVisit, role: str, one: SeenStep) -> None:
+        if one.started is None or role == "step" and visit.started < one.started:
+            one.started = visit.started
+        status = _STATUS.get(visit.status, "running")
+        if visit.status == "caught" and visit.error in self.steps[one.step].get("accepts", ()):
+            status = "completed"
+        if role == "evaluate" and status == "completed":
+            status = "running"  # the step itself comes next
+        if role == "failed" and one.status == "failed":
+            return  # the failure is known; this state only passes it on
+        one.status = status
+        one.ended = visit.ended if status != "running" else None
+        one.retrying = visit.status == "running" and visit.error is not None
+        if role != "evaluate":
+            one.attempts = visit.retries + 1
+            one.retried = visit.retried
+        if status == "failed":
+            one.error, one.message = error_of(visit.error, visit.cause), message_of(visit.cause)
+            one.settled = visit.status == "caught"
+            if one in self.failures:
+                self.failures.remove(one)
+            self.failures.append(one)
+        elif status == "completed":
+            one.error = one.message = ""
+            one.settled = False
+
+    def _skip_before(self, started: SeenStep) -> None:
+        """A step starts once those that it waits for are settled: one that has not run by then is skipped."""
+        stack = [started.step]
+        while stack:
+            facts = self.steps[stack.pop()]
+            inside = facts.get("children", ())
+            for before in facts["after"]:
+                if before in inside or before not in self.steps or self.steps[before].get("loops"):
+                    continue
+                one = self._of(before, ())
+                if one.status == "not_started":
+                    one.status, one.ended = "skipped", started.started
+                    stack.append(before)
+
+
+_NONE: StateFacts = {"step": "", "role": "end"}
