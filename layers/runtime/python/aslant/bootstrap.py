@@ -64,3 +64,16 @@ def approvals(settings: Settings) -> Approvals:
     from aslant.approvals import Approvals
 
     return Approvals(DynamoApprovals(settings.region, settings.executions_table), StepFunctionsCallbacks(settings.region))
+
+
+def artifacts(settings: Settings) -> ports.Artifacts:
+    from aslant.adapters.s3_artifacts import S3Artifacts
+
+    return S3Artifacts(settings.region, settings.bucket)
+
+
+def steps(settings: Settings) -> ports.StepStore:
+    """Step records in the executions table, large outputs in the bucket."""
+    from aslant.adapters.dynamo_steps import DynamoSteps
+
+    return DynamoSteps(settings.region, settings.executions_table, artifacts(settings))

@@ -68,7 +68,9 @@ class StepInvocation(TypedDict):
     execution: ExecutionInfo | str  # the execution's ARN when it was started without an `execution` entry
     config: Json
     type: NotRequired[str]  # the step's type, for a function that serves several
-    attempt: NotRequired[int]  # retries so far, where a step is retried: 0 on the first attempt
+    # What this call does for the step, when it is not the step itself: it is recorded as `<part> <step>`.
+    part: NotRequired[str]
+    attempt: NotRequired[int]  # retries so far of a step that waits for an answer; records count those of other steps
     iteration: NotRequired[list[int]]  # indexes of the loops around the step, outermost first
     secrets: NotRequired[dict[str, list[str | SecretPart | ValuePart]]]
     retry: NotRequired[RetryPlan]

@@ -132,18 +132,20 @@ class StepStore(Protocol):
     """Step records. One request each; the first who finishes wins. Times are epoch microseconds."""
 
     def begin(
-        self, key: StepKey, *, type: str, run: int, owner: str, now: int, lease_until: int
+        self, key: StepKey, *, type: str, run: int, owner: str, now: int, lease_until: int, workflow: str = ""
     ) -> tuple[bool, StepRecord]:
         """Takes the lease: (True, the record as it is now). (False, the record) when somebody else has it or it is done.
 
         A record that failed, or whose lease is over, is begun again: `attempts` counts on within a run and starts at 1 in
-        a new one. A settled failure and a completed record stay as they are and are given back with their output.
+        a new one. A settled failure and a completed record stay as they are and are given back with their output, and so
+        does the record of a later run. `owner` is one invocation's: what it has already is given to it once more.
         """
 
     def finish(self, key: StepKey, began: StepRecord, *, now: int, output: Json, usage: Mapping[str, float]) -> StepRecord:
         """Completes what `began` unless somebody was faster: the record that counts, with its output.
 
-        Raises ConflictError when the record that began is no more (it was set aside meanwhile).
+        That may be a failure that was settled meanwhile. Raises ConflictError when the record that began is no more (it
+        was set aside).
         """
 
     def fail(self, key: StepKey, began: StepRecord, *, now: int, failure: Failure, usage: Mapping[str, float]) -> None:

@@ -3,7 +3,8 @@
     @step("http", HttpConfig)
     def handler(config: HttpConfig, run: StepRun) -> StepResult: ...
 
-turns a function into a Lambda handler. A failure leaves as an exception whose class name is the error name in the state
+turns a function into a Lambda handler. The result is recorded: a step that completed is not run again, whoever calls, but
+gives what it gave. A failure leaves as an exception whose class name is the error name in the state
 machine and whose text starts with the step, `step review[2]: …`, without the value of any secret.
 """
 
@@ -11,32 +12,42 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from aslant import bootstrap, secrets
+from aslant import bootstrap, observability, secrets
 from aslant.configs.base import Config
 from aslant.configs.check import parse
 from aslant.contracts import MAX_PAYLOAD, Json, RetryPlan, StepInvocation, StepResult
 from aslant.error_names import is_retried
-from aslant.errors import PayloadTooLarge, StepError, StepTimeout, ValidationError, named
+from aslant.errors import PayloadTooLarge, StepError, StepInProgress, StepTimeout, ValidationError, named
+from aslant.executions.records import Failure, StepRecord
+from aslant.leases import Lease
+from aslant.ports import StepKey
 from aslant.settings import Settings
-from aslant.values import exact, size
+from aslant.values import compact, exact, size
 
 ConfigT = TypeVar("ConfigT", bound=Config)
 Handler = Callable[[Any, Any], StepResult]
 
 _RESERVE = 0.5       # seconds before the function's own end in which an error can still be reported
 _LONGEST = 900.0     # seconds; no Lambda function runs longer
+_RECORDING = 30.0    # seconds after an attempt's end in which its result is still tried to be recorded
+_REPORT = 0.2        # seconds before the function's own end in which the last try to record a result must be over
 _MAX_CAUSE = 30_000  # characters; Step Functions cuts a cause at 32,768
+_MAX_MESSAGE = 4_000  # characters of a message in a record
 
 
 @dataclass(slots=True)
 class StepRun:
-    """Who is running. `execution` is an id, or an ARN when the machine was started by hand; `deadline` is monotonic."""
+    """Who is running. `execution` is an id, or an ARN when the machine was started by hand; `deadline` is monotonic.
+
+    `run` is the number of the execution's run, `attempt` counts the retries in it: 0 on the first attempt.
+    """
 
     step: str
     type: str
@@ -48,6 +59,7 @@ class StepRun:
     deadline: float
     token: str | None
     settings: Settings
+    run: int = 1
     redactor: secrets.Redactor = field(default_factory=secrets.Redactor)
 
     @property
@@ -67,33 +79,144 @@ class StepRun:
         return max(0.001, left if limit is None else min(left, limit))
 
 
-def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True) -> Callable[
+def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True, records: bool = True) -> Callable[
     [Callable[[ConfigT, StepRun], StepResult]], Handler
 ]:
     """Makes a Lambda handler of a function `(config, run) -> StepResult`.
 
     `with_secrets=False` leaves the places of secrets as they are, for a step that hands its configuration on.
+    `records=False` is for a step that does not end with this call, such as one that waits for an answer.
     """
 
     def decorate(logic: Callable[[ConfigT, StepRun], StepResult]) -> Handler:
         @functools.wraps(logic)
         def handler(event: Any, context: Any) -> StepResult:
+            observability.listen()
             run: StepRun | None = None
+            record: _Record | None = None
             try:
                 run = read_run(step_type, event, context)
+                record = _Record(run, context, time.monotonic())
+                known = record.begin(event) if records else None
+                if known is not None:
+                    return known
                 refuse_further(run, event.get("retry"))
                 raw = event["config"]
                 if with_secrets and event.get("secrets"):
                     raw = secrets.resolve(raw, event["secrets"], run.tenant, bootstrap.secrets(run.settings), run.redactor)
-                return checked(logic(parse(model, raw), run), run)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it must leave without secrets
+                return record.complete(checked(logic(parse(model, raw), run), run))
+            except (Exception, SystemExit) as error:  # whatever it is, it must leave without secrets
                 failure = _failure(error, event, run)
+                if record is not None:
+                    record.fail(error)
             # Raised out here so that no traceback carries the values that the logic worked on.
             raise failure
 
         return handler
 
     return decorate
+
+
+class _Settled(Exception):
+    """A failure of an earlier run that the workflow went on after: it is found again, not repeated."""
+
+    def __init__(self, failure: Failure | None) -> None:
+        self.failure = failure or Failure("States.TaskFailed", "failed in an earlier run")
+        super().__init__(self.failure.message)
+
+
+@dataclass(slots=True)
+class _Record:
+    """What is written down of one invocation. Without `begin` only the log knows of it."""
+
+    run: StepRun
+    context: Any
+    started: float  # monotonic
+    lease: Lease | None = None
+    began: StepRecord | None = None
+
+    def begin(self, event: StepInvocation) -> StepResult | None:
+        """What the step has given already, if it has. Raises _Settled for a failure that stays, StepInProgress."""
+        run = self.run
+        if not run.execution:
+            raise ValidationError("the payload does not say which execution it belongs to")
+        part = _part(run.type, event)
+        key = StepKey(run.tenant, run.execution, f"{part} {run.step}" if part else run.step, run.iteration)
+        limit = run.remaining()
+        longest = limit + _RECORDING
+        if hasattr(self.context, "get_remaining_time_in_millis"):
+            longest = min(longest, self.context.get_remaining_time_in_millis() / 1000 - _REPORT)
+        self.lease = Lease(bootstrap.steps(run.settings), key, run.type, run.run, run.workflow, limit, longest)
+        record = self.lease.begin()
+        if record.settled:
+            raise _Settled(record.error)
+        if record.status == "completed":
+            self._log("recorded")
+            return {"output": record.output}
+        self.began = record
+        run.attempt = record.attempts - 1
+        return None
+
+    def complete(self, done: StepResult) -> StepResult:
+        """Records the result; gives the one that counts. Raises StepInProgress when it cannot be recorded."""
+        usage = self._usage(done.get("usage"))
+        if self.lease is not None and self.began is not None:
+            began, self.began = self.began, None  # from here on a failure is one of recording, not of the step
+            record = self.lease.finish(began, done["output"], usage)
+            if record.settled:
+                raise _Settled(record.error)
+            if record.owner != self.lease.owner:
+                done = {"output": record.output}
+        self._log("completed", usage=usage)
+        return done
+
+    def fail(self, error: BaseException) -> None:
+        """Records that the attempt failed, unless it had not begun."""
+        failure = Failure(_name(error), self.run.redactor.text(_message(error))[:_MAX_MESSAGE], self.run.step,
+            self.run.iteration)
+        usage = self._usage(None)
+        if self.lease is not None and self.began is not None:
+            self.lease.fail(self.began, failure, usage)
+        outcome = "in_progress" if isinstance(error, StepInProgress) else "failed"
+        self._log(outcome, failure.error, failure.message, usage)
+
+    def _usage(self, own: Mapping[str, Any] | None) -> dict[str, float]:
+        """The measures of all attempts: the step's own, the time that Lambda bills, its memory, and retries."""
+        before = self.began.usage if self.began is not None else {}
+        found = dict(before)
+        measures = {"billed_ms": math.ceil(1000 * (time.monotonic() - self.started)), **(own or {})}
+        for name, value in measures.items():
+            if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+                found[name] = before.get(name, 0) + value
+        memory = getattr(self.context, "memory_limit_in_mb", None)
+        if memory is not None:
+            found["memory_mb"] = float(memory)
+        if self.began is not None and self.began.total_attempts > 1:
+            found["retries"] = self.began.total_attempts - 1
+        return found
+
+    def _log(self, outcome: str, error: str = "", message: str = "", usage: Mapping[str, float] | None = None) -> None:
+        run = self.run
+        ids = observability.step_ids(
+            tenant=run.tenant, workflow=run.workflow, execution=run.execution, run=run.run, step=run.step, type=run.type,
+            iteration=run.iteration, attempt=run.attempt,
+        )
+        observability.step_ended(
+            ids, outcome=outcome, duration_ms=1000 * (time.monotonic() - self.started), retries=run.attempt, error=error,
+            message=message, usage=usage,
+        )
+
+
+def _part(step_type: str, event: StepInvocation) -> str:
+    """What the call does for its step; empty for the step itself.
+
+    Expressions that are evaluated for a step are not the step: they are told apart by what they are.
+    """
+    part = event.get("part")
+    if part is None and isinstance(event["config"], dict) and list(event["config"]) == ["evaluate"]:
+        trees = compact(event["config"]["evaluate"].get("expressions"))
+        part = "evaluate:" + hashlib.sha256(trees.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return str(part or "")
 
 
 def refuse_further(run: StepRun, plan: RetryPlan | None) -> None:
@@ -109,6 +232,8 @@ def read_run(step_type: str, event: Any, context: Any) -> StepRun:
     info = event.get("execution") or {}
     if isinstance(info, str):
         info = {"id": info}
+    if not isinstance(info, dict):
+        raise ValidationError("`execution` of the payload is neither an ARN nor an object")
     limit = _LONGEST
     if event.get("timeout") is not None:
         limit = min(limit, float(event["timeout"]))
@@ -126,6 +251,7 @@ def read_run(step_type: str, event: Any, context: Any) -> StepRun:
         deadline=time.monotonic() + limit,
         token=event.get("token"),
         settings=Settings.read(),
+        run=int(info.get("run") or 1),
     )
 
 
@@ -158,17 +284,16 @@ def retry_name(error: Exception, attempt: int, plan: RetryPlan) -> str | None:
     return f"Retry.{number}"
 
 
-def _failure(error: Exception, event: StepInvocation | Any, run: StepRun | None) -> Exception:
+def _failure(error: BaseException, event: StepInvocation | Any, run: StepRun | None) -> Exception:
     """The exception that leaves the handler: the right name, the step in front, no secrets, no chain."""
-    message = str(error) or type(error).__name__
-    if isinstance(error, KeyError):
-        message = f"missing key {message}"
+    message = _message(error)
     if run is not None:
         message = f"step {run.label}: {run.redactor.text(message)}"
     message = message[:_MAX_CAUSE]
     name: str | None = None
     plan = event.get("retry") if isinstance(event, dict) else None
-    if run is not None and plan:
+    # A failure that stays is not retried; who waits for another attempt is retried by the machine's own rule.
+    if run is not None and plan and isinstance(error, Exception) and not isinstance(error, _Settled | StepInProgress):
         name = retry_name(error, run.attempt, plan)
         if name is not None:
             message = f"{message} ({type(error).__name__})"
@@ -177,7 +302,22 @@ def _failure(error: Exception, event: StepInvocation | Any, run: StepRun | None)
         clean = type(error).__new__(type(error))
         StepError.__init__(clean, message, retry_after=retry_after)
         return clean
-    return named(name or type(error).__name__, message, retry_after=retry_after)
+    return named(name or _name(error), message, retry_after=retry_after)
+
+
+def _name(error: BaseException) -> str:
+    """The error's name in the state machine."""
+    if isinstance(error, _Settled):
+        return error.failure.error
+    return "Runtime.ExitError" if isinstance(error, SystemExit) else type(error).__name__
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"the step's code ended its process with {error.code}"
+    if isinstance(error, KeyError):
+        return f"missing key {error}"
+    return str(error) or _name(error)
 
 
 def _label(name: str, iteration: tuple[int, ...]) -> str:

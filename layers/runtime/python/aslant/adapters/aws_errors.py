@@ -20,6 +20,7 @@ from aslant.errors import (
 _THROTTLED = frozenset({
     "ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded", "SlowDown",
     "ProvisionedThroughputExceededException", "ServiceQuotaExceededException", "LimitExceededException",
+    "TransactionConflictException", "TransactionInProgressException",
 })
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError",
                      "AuthorizationErrorException", "UnrecognizedClientException", "ExpiredTokenException"})
