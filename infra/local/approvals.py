@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from aslant import bootstrap, keys
+from aslant import bootstrap
 from aslant.errors import ApprovalClosed
 from aslant.settings import Settings
 from infra.local.cloud import LocalCloud
@@ -82,9 +82,6 @@ class Approvals:
     decided: list[Decided] = field(default_factory=list)
     _seen: dict[str, Decided] = field(default_factory=dict)
     _next: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.cloud.client("dynamodb").create_table(**keys.executions_table(self.settings.executions_table))
 
     def look(self, progress: Progress, observer: Observer | None) -> bool:
         """Puts new questions to the approver and carries out what it decides; True when there is something new."""

@@ -11,6 +11,6 @@ from aslant.step import StepRun, step
 from functions.steps.approval import logic
 
 
-@step("approval", ApprovalConfig)
+@step("approval", ApprovalConfig, records=False)  # it ends when somebody answers
 def handler(config: ApprovalConfig, run: StepRun) -> StepResult:
     return logic.ask(config, run, lambda: bootstrap.approvals(run.settings), int(time.time()))
