@@ -66,6 +66,12 @@ def approvals(settings: Settings) -> Approvals:
     return Approvals(DynamoApprovals(settings.region, settings.executions_table), StepFunctionsCallbacks(settings.region))
 
 
+def timers(settings: Settings) -> ports.Timers:
+    from aslant.adapters.aws_scheduler import SchedulerTimers
+
+    return SchedulerTimers(settings.region, settings.scheduler_role)
+
+
 def artifacts(settings: Settings) -> ports.Artifacts:
     from aslant.adapters.s3_artifacts import S3Artifacts
 

@@ -41,6 +41,7 @@ class Settings:
     bucket: str = "aslant-artifacts"        # ASLANT_BUCKET: large values and artifacts
     key: str = "alias/aslant"               # ASLANT_KEY: the KMS key that encrypts task tokens
     event_bus: str = "default"              # ASLANT_EVENT_BUS
+    scheduler_role: str = ""                # ASLANT_SCHEDULER_ROLE: the role that timers call functions with
     notify_topic: str = ""                  # ASLANT_NOTIFY_TOPIC: the topic of a notification that names none
     slack_webhook: str = ""                 # ASLANT_SLACK_WEBHOOK: where `channel: slack` goes without a url
     email_from: str = ""                    # ASLANT_EMAIL_FROM: a sender that SES has verified
@@ -64,6 +65,7 @@ class Settings:
             bucket=env.get("ASLANT_BUCKET", "aslant-artifacts"),
             key=env.get("ASLANT_KEY", "alias/aslant"),
             event_bus=env.get("ASLANT_EVENT_BUS", "default"),
+            scheduler_role=env.get("ASLANT_SCHEDULER_ROLE", ""),
             notify_topic=env.get("ASLANT_NOTIFY_TOPIC", ""),
             slack_webhook=env.get("ASLANT_SLACK_WEBHOOK", ""),
             email_from=env.get("ASLANT_EMAIL_FROM", ""),

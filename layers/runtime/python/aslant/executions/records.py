@@ -91,6 +91,7 @@ class Run:
     status: str = ""  # as Step Functions says it: SUCCEEDED, FAILED, TIMED_OUT, ABORTED; empty while it runs
     detail: str = ""
     entered: Mapping[str, int] = field(default_factory=dict)
+    transitions: int = 0  # of states, as AWS bills them; known at the end
 
 
 @dataclass(frozen=True, slots=True)
