@@ -12,13 +12,17 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from infra.local import runtime
 from infra.local.clock import Clock
+from infra.local.delivery import DeadLetter
 from infra.local.functions import ACCOUNT, Function, Functions, Handler
+from infra.local.journal import Journal
 from infra.local.moto_patches.loading import load_interpreter
+from infra.local.outside import BATCH, SHARDS, Outside
 
 Json = Any
 Event = dict[str, Any]  # one of GetExecutionHistory's events; `timestamp` is ISO 8601 text
@@ -72,6 +76,8 @@ class LocalCloud:
 
     `time_scale`: how many times faster waits, pauses before retries, and timeouts run. `handlers`: Lambda functions by name.
     `environment`: variables that `os.environ` has inside. There can be one local cloud at a time in a process.
+    `journal`: a file that keeps the state. Without one it is gone at the end. Executions do not go on by themselves in the
+    next cloud: `lost` names those that ran.
     """
 
     def __init__(
@@ -81,11 +87,14 @@ class LocalCloud:
         handlers: Mapping[str, Handler] | None = None,
         region: str = "us-east-1",
         environment: Mapping[str, str] | None = None,
+        journal: Path | None = None,
     ) -> None:
         self.clock = Clock(time_scale)
         self.region = region
         self._handlers = dict(handlers or {})
         self._environment = dict(environment or {})
+        self._journal = journal
+        self._outside: Outside | None = None
         self._runtime = runtime.Runtime(self.clock, Functions(region), region)
         self._stack = ExitStack()
 
@@ -105,7 +114,12 @@ class LocalCloud:
             stack.enter_context(mock_aws(config={
                 "stepfunctions": {"execute_state_machine": True}, "lambda": {"use_docker": False},
             }))  # fmt: skip
+            if self._journal is not None:
+                import infra.local.moto_patches.keeping  # noqa: F401  more patches, of services that are only kept
             install(stack)
+            self._outside = Outside(self._runtime, None if self._journal is None else Journal(self._journal))
+            stack.callback(self._outside.close)
+            self._outside.start()
             stack.callback(self._end_all)
             for name, handler in self._handlers.items():
                 self.function(name, handler)
@@ -119,6 +133,8 @@ class LocalCloud:
         """Register (or replace) a Lambda function and return its ARN. `timeout`: seconds an invocation may take."""
         function = self._runtime.functions.register(name, handler, timeout)
         _register_with_moto(function, self.region)
+        if self._outside is not None:
+            self._outside.delivery.registered(name)
         return function.arn
 
     def state_machine(self, name: str, definition: Mapping[str, Any] | str, *, type: str = "STANDARD") -> str:
@@ -154,6 +170,46 @@ class LocalCloud:
             return False
         execution.stop(stop_date=None, error=error, cause=cause)
         return str(execution.status) == "ABORTED"
+
+    def stream(self, table: str, function: str, *, batch: int = BATCH, shards: int = SHARDS) -> None:
+        """Send what is written to a table to a function, from now on; what waits for it in the journal first.
+
+        `batch`: records in one call at most. `shards`: calls at once; records of one partition key keep their order.
+        """
+        self._out.attach(table, function, batch, shards)
+
+    def rule(self, name: str, pattern: Mapping[str, Any], function: str, *, bus: str = "default") -> None:
+        """Create or replace a rule that calls a function with the events of a bus that match."""
+        events = self.client("events")
+        events.put_rule(Name=name, EventPattern=json.dumps(pattern), EventBusName=bus)
+        arn = f"arn:aws:lambda:{self.region}:{ACCOUNT}:function:{function}"
+        events.put_targets(Rule=name, EventBusName=bus, Targets=[{"Id": function[-64:], "Arn": arn}])
+
+    def settle(self, timeout: float = 10) -> bool:
+        """Wait until no record, event or due timer is on its way to a function, at most `timeout` real seconds.
+
+        Gives whether that was reached. Executions that run, and timers that are not due, do not count.
+        """
+        return self._out.activity.wait(timeout)
+
+    @property
+    def dead_letters(self) -> list[DeadLetter]:
+        """Asynchronous invocations that failed each time."""
+        return list(self._out.delivery.dead)
+
+    def lost(self) -> list[str]:
+        """ARNs of executions that ran when the last cloud with this journal ended or was killed, until `recovered`."""
+        return list(self._out.lost)
+
+    def recovered(self, arn: str) -> None:
+        """Note that a lost execution has been taken care of."""
+        self._out.recovered(arn)
+
+    @property
+    def _out(self) -> Outside:
+        if self._outside is None:
+            raise RuntimeError("the local cloud is not running")
+        return self._outside
 
     def client(self, service: str) -> Any:
         """A boto3 client of a service of this cloud, made once."""

@@ -3,11 +3,49 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from infra.local.clock import Clock
 from infra.local.functions import Functions
+
+if TYPE_CHECKING:
+    from infra.local.delivery import Delivery
+    from infra.local.journal import Journal
+    from infra.local.schedules import Schedules
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What a request to DynamoDB did to one item. Images are DynamoDB's JSON; None where there is no item."""
+
+    table: str
+    key: dict[str, Any]
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class Activity:
+    """Counts what is on its way to somebody, so that one can wait until nothing is."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = threading.Condition()
+
+    def add(self, number: int = 1) -> None:
+        with self._changed:
+            self._count += number
+            if self._count <= 0:
+                self._changed.notify_all()
+
+    def done(self, number: int = 1) -> None:
+        self.add(-number)
+
+    def wait(self, timeout: float) -> bool:
+        """Whether nothing is on its way, waiting at most `timeout` real seconds for it."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._count <= 0, timeout)
 
 
 @dataclass(slots=True)
@@ -24,6 +62,10 @@ class Runtime:
     tokens: dict[str, Any] = field(default_factory=dict)  # task token -> moto's CallbackEndpoint
     clients: dict[tuple[str, str], Any] = field(default_factory=dict)  # (service, region) -> boto3 client
     closing: bool = False
+    written: Callable[[list[Write]], None] | None = None  # told what each request to DynamoDB changed, in order
+    delivery: Delivery | None = None
+    schedules: Schedules | None = None
+    journal: Journal | None = None
 
 
 _current: Runtime | None = None

@@ -23,9 +23,11 @@ from moto.stepfunctions.parser.asl.eval.program_state import (
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
 
+from infra.local.delivery import status_change
 from infra.local.moto_patches.builder import NotHandled, build
+from infra.local.moto_patches.events import publish
 from infra.local.moto_patches.registry import event_details, patch
-from infra.local.runtime import current
+from infra.local.runtime import Runtime, current
 
 _RESPONSE = "responses:StepFunctionResponse."
 _NAME = re.compile(r"[^\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]{1,80}")
@@ -101,7 +103,7 @@ def start_execution(original: Any) -> Any:
 
 @patch(
     "parser.backend.execution:Execution.start",
-    gap="the start is real time; nothing tells when an execution ends",
+    gap="the start is real time; nothing tells when an execution starts and ends",
     fingerprint="07e927c2d5f9",
 )
 def execution_start(self: Any) -> None:
@@ -117,7 +119,15 @@ def execution_start(self: Any) -> None:
     # Context objects are JSON: the start is a text there, as on AWS.
     self.exec_worker._evaluation_details.execution_details.start_time = runtime.clock.timestamp()
     self.exec_status = ExecutionStatus.RUNNING
+    if runtime.journal is not None:
+        runtime.journal.keep("running", self.exec_arn, {})
+    _tell(self, "RUNNING", runtime)
     self.exec_worker.start()
+
+
+def _tell(execution: Any, status: str, runtime: Runtime) -> None:
+    """Gives the notice of a status to the rules of the default bus."""
+    publish(lambda: status_change(execution, status, region=runtime.region, at=runtime.clock.timestamp()))
 
 
 @patch(
@@ -177,9 +187,15 @@ def reflect_status(self: Any) -> None:
         details = state.error or {}
         execution.error, execution.cause = details.get("error"), details.get("cause")
     execution.exec_status = status
-    runtime.finished[execution.exec_arn].set()
-    for listener in list(execution.listeners):
-        listener.set()
+    try:
+        if not runtime.closing:  # what is stopped by the end of the cloud goes on in the next one
+            _tell(execution, status, runtime)
+            if runtime.journal is not None:
+                runtime.journal.drop("running", execution.exec_arn)
+    finally:
+        runtime.finished[execution.exec_arn].set()
+        for listener in list(execution.listeners):
+            listener.set()
 
 
 @patch(

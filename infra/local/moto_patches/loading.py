@@ -36,6 +36,7 @@ def load_interpreter() -> None:
             attempts,
             control,
             evaluation,
+            events,
             iteration,
             services,
             stopping,

@@ -24,6 +24,7 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resou
 
 from infra.local.clock import iso
 from infra.local.functions import ACCOUNT, Invocation, UnknownFunction
+from infra.local.moto_patches.events import invoke_later
 from infra.local.moto_patches.registry import event_details, patch
 from infra.local.runtime import Runtime, current, deadline
 
@@ -86,7 +87,7 @@ def backend_invoke(
     except UnknownFunction:
         raise UnknownFunctionException(function_name) from None
     if headers.get("X-Amz-Invocation-Type") == "Event":
-        threading.Thread(target=functions.invoke, args=(function_name, body), daemon=True, name="aslant-event").start()
+        invoke_later(function_name, body.decode() if isinstance(body, bytes) else body or "{}")
         return b""
     result = functions.invoke(function_name, body or b"{}")
     if result.error:

@@ -1,0 +1,94 @@
+"""EventBridge Scheduler: schedules that are due call their target, at the clock of the cloud."""
+
+from __future__ import annotations
+
+import heapq
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from infra.local.clock import Clock
+from infra.local.functions import ACCOUNT
+
+_AT = re.compile(r"at\((\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\)", re.ASCII)
+
+
+def next_time(expression: str, zone: str, after: datetime) -> datetime | None:
+    """When a schedule is due next, or None for never. Only `at(...)` so far: that moment, also when it has passed."""
+    match = _AT.fullmatch(expression)
+    if match is None:
+        return None
+    return datetime.fromisoformat(match[1]).replace(tzinfo=ZoneInfo(zone or "UTC")).astimezone(UTC)
+
+
+@dataclass(order=True, slots=True)
+class _Due:
+    at: datetime
+    number: int
+    schedule: Any = field(compare=False)  # moto's Schedule
+    expression: str = field(compare=False)
+
+
+class Schedules:
+    """Waits for the next schedule and fires it: `fire(schedule)` is called with moto's Schedule."""
+
+    def __init__(self, clock: Clock, region: str, fire: Callable[[Any], None]) -> None:
+        self._clock, self._region, self._fire = clock, region, fire
+        self._due: list[_Due] = []
+        self._number = 0
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def changed(self, schedule: Any) -> None:
+        """A schedule is new or was changed."""
+        at = next_time(schedule.schedule_expression, schedule.schedule_expression_timezone, self._clock.now())
+        if at is None:
+            return
+        with self._changed:
+            self._number += 1
+            heapq.heappush(self._due, _Due(at, self._number, schedule, schedule.schedule_expression))
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, daemon=True, name="aslant-schedules")
+                self._thread.start()
+            self._changed.notify_all()
+
+    def close(self, until: float) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(max(0.0, until - time.monotonic()))
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if self._closed:
+                    return
+                wait = self._clock.real((self._due[0].at - self._clock.now()).total_seconds()) if self._due else None
+                if wait is None or wait > 0:
+                    self._changed.wait(wait)
+                    continue
+                entry = heapq.heappop(self._due)
+            if self._counts(entry):
+                self._fire(entry.schedule)
+
+    def _counts(self, entry: _Due) -> bool:
+        """Whether the schedule is still there as it was, and has not been fired at this moment."""
+        schedule = entry.schedule
+        group = _groups(self._region).get(schedule.group_name)
+        if group is None or group.schedules.get(schedule.name) is not schedule or schedule.state != "ENABLED":
+            return False
+        return bool(schedule.schedule_expression == entry.expression and getattr(schedule, "fired", "") != entry.expression)
+
+
+def _groups(region: str) -> dict[str, Any]:
+    from moto.scheduler.models import scheduler_backends
+
+    groups: dict[str, Any] = scheduler_backends[ACCOUNT][region].schedule_groups
+    return groups
