@@ -102,20 +102,25 @@ class Callbacks(Protocol):
 
 
 class ApprovalStore(Protocol):
-    def create(self, item: Mapping[str, Json]) -> None:
-        """Stores a request. The same request again replaces its token while it is pending, and else does nothing."""
+    """Requests for approval. An item is what `aslant.approvals.service` makes; its `revision` counts its changes."""
+
+    def create(self, item: Mapping[str, Json]) -> dict[str, Json] | None:
+        """Stores a request; None, or the request that is there already."""
 
     def read(self, tenant: str, approval_id: str) -> dict[str, Json] | None:
         """A request, or None."""
 
-    def close(self, tenant: str, approval_id: str, decision: Mapping[str, Json], now: int) -> bool:
-        """Writes a decision if the request is pending and has not expired by `now` (epoch seconds). Gives whether."""
+    def change(self, item: Mapping[str, Json], changes: Mapping[str, Json]) -> dict[str, Json] | None:
+        """Writes changes of a request: it as it is then; None when somebody else changed it since it was read."""
 
-    def delivered(self, tenant: str, approval_id: str) -> None:
-        """Notes that the state machine has the decision."""
+    def waiting(self, tenant: str, after: str | None) -> Iterator[tuple[str, dict[str, Json]]]:
+        """Requests that wait for an answer, or whose answer is not delivered, the oldest first, each with its place.
 
-    def pending(self, tenant: str, limit: int) -> list[dict[str, Json]]:
-        """Requests that wait, the oldest first."""
+        With `after` those behind that place; ValidationError for a text that is none.
+        """
+
+    def of_execution(self, tenant: str, execution: str) -> list[dict[str, Json]]:
+        """All requests of an execution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +188,9 @@ class Releases(Protocol):
 
     def get(self, tenant: str, workflow: str, version: str | None = None) -> Release:
         """A version, or the published one. Raises NotFoundError."""
+
+    def of_machine(self, tenant: str, machine: str) -> Release:
+        """The version that a state machine (an ARN) was made of last. Raises NotFoundError."""
 
     def put(self, tenant: str, release: Release) -> None:
         """Stores a version and makes it the published one."""

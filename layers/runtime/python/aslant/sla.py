@@ -84,7 +84,9 @@ def message_of(execution: Execution, now: int) -> tuple[str, str]:
     )
 
 
-def notifier(settings: Settings, topics: ports.Topics, http: ports.Http, clock: Callable[[], int]) -> Callable[[Execution], None]:
+def notifier(
+    settings: Settings, topics: ports.Topics, http: ports.Http, clock: Callable[[], int]
+) -> Callable[[Execution], None]:
     """Tells through the channels of failures: the topic and the webhook that the settings name, each on its own."""
 
     def tell(execution: Execution) -> None:
