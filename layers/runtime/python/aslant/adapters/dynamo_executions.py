@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from aslant import keys
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client
 from aslant.adapters.dynamo import MAX_ACTIONS, Refused, Row, query, transact
+from aslant.adapters.dynamo_steps import INLINE, item_of, read_output, record_of
 from aslant.adapters.execution_items import changes, columns, indexed, key_of, record
 from aslant.contracts import Json
 from aslant.errors import ConflictError, NotFoundError
@@ -21,7 +23,6 @@ from aslant.executions.store import NOTHING
 from aslant.ports import Artifacts
 from aslant.values import compact
 
-MAX_INLINE = 32_768  # bytes of JSON that an item holds itself; every write of an item costs its whole size
 _BATCH = 3_000_000   # bytes of a transaction; DynamoDB takes 4 MB
 # Seconds that notes are kept after they were written: an execution may run for a year, and is kept for some time then.
 _KEEP = 456 * 24 * 3600
@@ -102,19 +103,23 @@ class DynamoExecutions:
     def runs(self, tenant: str, id: str) -> tuple[Run, ...]:
         return tuple(record(Run, row) for row in self._all(tenant, id, "run#"))
 
-    def end_run(self, tenant: str, id: str, number: int, *, status: str, ended_at: int) -> None:
+    def end_run(
+        self, tenant: str, id: str, number: int, *, status: str, ended_at: int, transitions: int = 0
+    ) -> None:
         self._once(
             "noting the end of a run", keys.run(tenant, id, number),
-            UpdateExpression="SET #status = :status, ended_at = :ended",
+            UpdateExpression="SET #status = :status, ended_at = :ended, transitions = :transitions",
             ConditionExpression="attribute_exists(pk) AND attribute_not_exists(ended_at)",
             ExpressionAttributeNames={"#status": "status"},
-            ExpressionAttributeValues={":status": {"S": status}, ":ended": {"N": str(ended_at)}},
+            ExpressionAttributeValues={
+                ":status": {"S": status}, ":ended": {"N": str(ended_at)}, ":transitions": {"N": str(transitions)},
+            },
         )
 
     def steps(self, tenant: str, id: str, *, outputs: bool = False) -> tuple[StepRecord, ...]:
         only: dict[str, Any] = {}
         if not outputs:
-            wanted = [field.name for field in fields(StepRecord) if field.name != "output"]
+            wanted = [field.name for field in fields(StepRecord) if field.name != "output"] + ["message"]
             only = {
                 "ProjectionExpression": ",".join(f"#{name}" for name in wanted),
                 "ExpressionAttributeNames": {f"#{name}": name for name in wanted},
@@ -147,7 +152,8 @@ class DynamoExecutions:
                 UpdateExpression="SET settled = :yes", **_unchanged(step, {":yes": {"BOOL": True}}),
             )
 
-    def record_native(self, tenant: str, id: str, records: Sequence[StepRecord]) -> None:
+    def record_native(self, execution: Execution, records: Sequence[StepRecord], *, now: int) -> None:
+        tenant, id = execution.tenant, execution.id
         for _ in range(_AGAIN):
             own = {(step.step, step.iteration) for step in self.steps(tenant, id) if not step.native}
             left = [step for step in records if (step.step, step.iteration) not in own]
@@ -155,7 +161,7 @@ class DynamoExecutions:
                 for start in range(0, len(left), MAX_ACTIONS):
                     self._transact("storing what native states did", [
                         self._put(
-                            keys.step(tenant, id, step.step, step.iteration), self._native(tenant, id, step),
+                            keys.step(tenant, id, step.step, step.iteration), self._native(execution, step, now),
                             ConditionExpression="attribute_not_exists(pk) OR native = :yes",
                             ExpressionAttributeValues={":yes": {"BOOL": True}},
                         )
@@ -177,7 +183,7 @@ class DynamoExecutions:
 
     def put_checkpoint(self, tenant: str, id: str, checkpoint: Checkpoint) -> bool:
         row = columns(checkpoint)
-        if "steps" in row and len(row["steps"]["S"].encode()) > MAX_INLINE:
+        if "steps" in row and len(row["steps"]["S"].encode()) > INLINE:
             data = row.pop("steps")["S"].encode()
             row["ref"] = {"S": self.artifacts.put(tenant, id, f"checkpoint-{checkpoint.number}", data)}
         try:
@@ -280,18 +286,19 @@ class DynamoExecutions:
             }},
         ]  # fmt: skip
 
-    def _native(self, tenant: str, id: str, step: StepRecord) -> Row:
-        row = columns(step) | {"native": {"BOOL": True}} | _kept((step.finished_at or step.started_at) // 1000)
-        if "output" in row and len(row["output"]["S"].encode()) > MAX_INLINE:
-            name = keys.step(tenant, id, step.step, step.iteration).sk
-            row["output_ref"] = {"S": self.artifacts.put(tenant, id, name, row.pop("output")["S"].encode())}
-        return row
+    def _native(self, execution: Execution, step: StepRecord, now: int) -> Row:
+        step = replace(step, native=True)
+        if step.status == "completed" and len(data := compact(step.output).encode()) > INLINE:
+            digest = hashlib.sha256(data).hexdigest()
+            ref = self.artifacts.put(execution.tenant, execution.id, f"outputs/{digest}", data)
+            step = replace(step, output_ref=ref, output_sha256=digest)
+        return item_of(execution.tenant, execution.id, execution.workflow, step, now=now * 1000)
 
     def _step(self, tenant: str, row: Row, outputs: bool) -> StepRecord:
-        step = record(StepRecord, row if outputs else {name: value for name, value in row.items() if name != "output"})
-        if outputs and step.output_ref:
-            step = replace(step, output=json.loads(self.artifacts.get(tenant, step.output_ref)))
-        return step
+        if not outputs:
+            return record_of({name: value for name, value in row.items() if name != "output"})
+        step = record_of(row)
+        return read_output(step, self.artifacts, tenant) if step.output_ref else step
 
     def _checkpoint(self, tenant: str, row: Row) -> Checkpoint:
         if "ref" in row:
@@ -300,7 +307,7 @@ class DynamoExecutions:
 
     def _value(self, execution: Execution, name: str, value: Json) -> Row:
         text = compact(value)
-        if len(data := text.encode()) <= MAX_INLINE:
+        if len(data := text.encode()) <= INLINE:
             return {"value": {"S": text}}
         return {"ref": {"S": self.artifacts.put(execution.tenant, execution.id, name, data)}}
 

@@ -1,7 +1,7 @@
 """Records of executions as items and back.
 
 A field of a record is a column of the same name; what is neither a text, a number nor a boolean is a JSON text, so that
-numbers stay exact. Fields that are empty have no column.
+numbers stay exact. Fields that are empty have no column. Step records are `aslant.adapters.dynamo_steps`'s.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from typing import Any, TypeVar
 
 from aslant import keys
 from aslant.adapters.dynamo import Row
-from aslant.executions.records import Checkpoint, Child, Execution, Failure, Parent, Run, StepRecord, Transition
+from aslant.executions.records import Checkpoint, Child, Execution, Failure, Parent, Run, Transition
 from aslant.values import compact
 
-Record = TypeVar("Record", Execution, Run, Child, Transition, StepRecord, Checkpoint)
+Record = TypeVar("Record", Execution, Run, Child, Transition, Checkpoint)
 
 _JSON = frozenset({
     "error", "parent", "trigger", "labels", "undone", "not_undone", "usage", "preparing", "entered", "iteration", "steps",
-    "output",
 })  # fmt: skip
 
 

@@ -50,7 +50,9 @@ class ExecutionStore(Protocol):
     def runs(self, tenant: str, id: str) -> tuple[Run, ...]:
         """In their order."""
 
-    def end_run(self, tenant: str, id: str, number: int, *, status: str, ended_at: int) -> None:
+    def end_run(
+        self, tenant: str, id: str, number: int, *, status: str, ended_at: int, transitions: int = 0
+    ) -> None:
         """Notes how a run ended; the first note stays."""
 
     def steps(self, tenant: str, id: str, *, outputs: bool = False) -> tuple[StepRecord, ...]:
@@ -65,7 +67,7 @@ class ExecutionStore(Protocol):
     def settle(self, tenant: str, id: str, records: Iterable[StepRecord]) -> None:
         """Marks failures as ones that the workflow went on after, unless they were begun again meanwhile."""
 
-    def record_native(self, tenant: str, id: str, records: Sequence[StepRecord]) -> None:
+    def record_native(self, execution: Execution, records: Sequence[StepRecord], *, now: int) -> None:
         """Stores what native states did (`native` is set), but never over the record of a step's function."""
 
     def add_child(self, tenant: str, parent: str, child: Child) -> None:

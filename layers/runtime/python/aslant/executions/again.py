@@ -1,0 +1,308 @@
+"""Another run of the same execution, by replay: resume, retry, restore, rerun.
+
+What does not count any more is set aside first, under a claim (`Execution.preparing`): whoever comes in between, or calls
+after a crash, first goes on with what was begun. The run begins with the one transition that all of them try and one wins.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from aslant.contracts import MAX_PAYLOAD
+from aslant.errors import ConflictError, InvalidTransition, NotFoundError
+from aslant.executions import checkpoints, replay
+from aslant.executions.family import Family, changed_to
+from aslant.executions.launch import Launcher, machine_input
+from aslant.executions.naming import arn_of, run_name
+from aslant.executions.plan import Aside, Plan, again_from, changed, planned, spread
+from aslant.executions.records import Child, Execution, Run, StepRecord
+from aslant.executions.states import FINAL, Status
+from aslant.history.timeline import Timeline
+from aslant.releases import Release
+from aslant.values import size
+
+Json = Any
+
+_TRIES = 10
+_FROM: Mapping[str, frozenset[Status]] = {
+    "resume": frozenset({"paused"}),
+    "retry": frozenset({"failed", "timed_out", "cancelled", "rolled_back"}),
+    "restore": FINAL | {"paused"},
+    "rerun": FINAL | {"paused"},
+    "recover": frozenset({"running"}),  # the engine has lost the run
+}
+_RESERVE = 2_000  # bytes of a machine's input beyond what is counted here
+
+
+class Wish(NamedTuple):
+    """Which run is wanted. `detail` is the number of a checkpoint or the id of a step."""
+
+    why: str
+    by: str
+    version: str | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    family: Family
+    launcher: Launcher
+
+    def go(self, execution: Execution, wish: Wish) -> Execution:
+        """Starts the run that is wished for. A run of the same wish that goes on already is the one."""
+        for _ in range(_TRIES):
+            if execution.status == "running":
+                run = self._current(execution)
+                if run is not None and self._is(run, wish):
+                    return self.launcher.launch(execution, run)
+            if execution.status not in _FROM[wish.why]:
+                raise InvalidTransition(f"{wish.why}: an execution that is {execution.status} cannot become running so")
+            self.refuse_child(execution, wish.why)
+            started = self._start(execution, wish)
+            if started is not None:
+                return self.launcher.launch(*started)
+            found = self.family.store.read(execution.tenant, execution.id)
+            if found is None:
+                raise NotFoundError("there is no such execution")
+            execution = found
+        raise ConflictError(f"the execution {execution.id} keeps changing")
+
+    def plan(self, execution: Execution, wish: Wish) -> Plan:
+        """What `go` would do. Raises as it does, but for what the status does not allow."""
+        old, new = self._releases(execution, wish)
+        records = self.family.store.steps(execution.tenant, execution.id)
+        aside = self._aside(execution, wish, old, new, records)
+        return planned(wish.why, new, records, aside)
+
+    def refuse_child(self, execution: Execution, doing: str) -> None:
+        """Raises InvalidTransition for a child whose parent goes on or may: they go together."""
+        if execution.parent is None:
+            return
+        parent = self.family.store.read(execution.tenant, execution.parent.execution)
+        if parent is not None and parent.status not in FINAL:
+            raise InvalidTransition(f"{doing}: the execution is a part of {parent.id}, which is {parent.status}; do it there")
+
+    def next_number(self, execution: Execution) -> int:
+        """The number of a new run: beyond those of children too, since a child's run has the number of its parent's."""
+        return 1 + max([execution.run, *(child.run for _, child in self.family.descendants(execution))])
+
+    def _start(self, execution: Execution, wish: Wish) -> tuple[Execution, Run] | None:
+        """Prepares and notes the run; None when somebody else changed the execution meanwhile."""
+        family = self.family
+        old, new = self._releases(execution, wish)
+        self._aside(execution, wish, old, new)  # says no before anything is touched
+        family.halt(execution, "cancelled" if execution.status == "cancelled" else "paused", by=wish.by)
+        claim = execution.preparing
+        if claim and not self._same(claim, wish):
+            before = Wish(str(claim["why"]), str(claim["by"]), claim.get("version"), str(claim["detail"]))
+            # A claim whose checkpoint or version is gone stays as it is: what is left has all that it was made from.
+            with contextlib.suppress(NotFoundError, ConflictError):
+                begun = self._aside(execution, before, *self._releases(execution, before))
+                self._set_aside(execution, begun, int(claim["run"]))
+        number = int(claim["run"]) if claim else self.next_number(execution)
+        aside = self._aside(execution, wish, old, new)
+        if not aside.empty or any(child.undone for _, child in family.descendants(execution)):
+            if not claim or not self._same(claim, wish):
+                fresh = {"run": number, "why": wish.why, "by": wish.by, "version": wish.version, "detail": wish.detail}
+                try:
+                    execution = family.store.amend(execution, replace(execution, preparing=fresh))
+                except ConflictError:
+                    return None
+            self._set_aside(execution, aside, number)
+        times, pending = self._replayed(execution, old, aside)
+        now, machine = family.clock(), new["machine"]
+        arn = arn_of(machine, run_name(execution.id, number))
+        run = Run(number, arn, machine, new["version"], wish.why, wish.by, now, detail=wish.detail)
+        after = replace(
+            changed_to(execution, "running", now=now, reason=wish.why), run=number, arn=arn, machine=machine,
+            version=new["version"], error=None, undone=(), not_undone=(),
+        )
+        given = machine_input(family.store.input(execution.tenant, execution.id), after, run)
+        run = replace(run, entered=replay.fitting(times, pending, MAX_PAYLOAD - _RESERVE - size(given)))
+        try:
+            return family.store.transition(execution, after, by=wish.by, reason=wish.why, run=run), run
+        except ConflictError:
+            return None
+
+    def _releases(self, execution: Execution, wish: Wish) -> tuple[Release, Release]:
+        """The version that it ran on, and the one to go on with."""
+        old = self.family.release(execution)
+        if old is None:  # started by hand: all that is known is the machine
+            old = Release(
+                workflow=execution.workflow, version=execution.version, hash="", machine=execution.machine, steps={},
+                states={}, settings={},
+            )  # fmt: skip
+        if wish.version is None or wish.version == old["version"]:
+            return old, old
+        return old, self.family.releases.get(execution.tenant, execution.workflow, wish.version)
+
+    def _aside(
+        self, execution: Execution, wish: Wish, old: Release, new: Release, records: tuple[StepRecord, ...] | None = None
+    ) -> Aside:
+        """What does not count any more. The same again after a part of it was set aside."""
+        steps: dict[str, str] = changed(old, new) if new is not old else {}
+        steps |= _undone(execution, old)
+        if wish.why == "rerun":
+            if wish.detail not in old["steps"]:
+                raise NotFoundError(f"the workflow has no step {wish.detail}")
+            steps |= again_from(old, wish.detail)
+        if wish.why != "restore":
+            return Aside(steps, {})
+        store = self.family.store
+        found = [one for one in store.checkpoints(execution.tenant, execution.id) if str(one.number) == wish.detail]
+        if not found:
+            raise NotFoundError(f"the execution has no checkpoint {wish.detail}")
+        checkpoints.verify(found[0], store.steps(execution.tenant, execution.id) if records is None else records)
+        return Aside(steps, {}, found[0])
+
+    def _set_aside(self, execution: Execution, aside: Aside, number: int) -> None:
+        family, tenant = self.family, execution.tenant
+        # Approvals and children first: as long as a step's own record is there, nothing of this is looked at.
+        for child, found in self._children(execution):
+            if aside.why_step(child.step, child.iteration) is not None:
+                self._forget(found, number, lambda record: True, lambda at: True)
+            elif aside.checkpoint is not None:
+                self._forget(found, number, _later(aside.checkpoint.at), _after(aside.checkpoint.at))
+            else:
+                self._redo(found, number)
+        if family.approvals is not None:
+            family.approvals.set_aside(tenant, execution.id, run=number, chosen=_approvals(aside))
+        family.store.set_aside(tenant, execution.id, run=number, chosen=lambda record: aside.why(record) is not None)
+
+    def _redo(self, child: Execution, number: int) -> None:
+        """What a child has undone of itself does not count any more."""
+        release = self.family.release(child)
+        if child.undone and release is not None:
+            aside = Aside(_undone(child, release), {})
+            self._set_aside(child, aside, number)
+            self.family.store.amend(child, replace(child, undone=(), not_undone=()))
+
+    def _forget(
+        self, execution: Execution, number: int, chosen: Callable[[StepRecord], bool], since: Callable[[int], bool]
+    ) -> None:
+        """Sets aside what a child did, and its children."""
+        family, tenant = self.family, execution.tenant
+        for _, found in self._children(execution):
+            self._forget(found, number, chosen, since)
+        if family.approvals is not None:
+            family.approvals.set_aside(tenant, execution.id, run=number, chosen=lambda step, iteration, at: since(at))
+        family.store.set_aside(tenant, execution.id, run=number, chosen=chosen)
+
+    def _children(self, execution: Execution) -> list[tuple[Child, Execution]]:
+        store = self.family.store
+        noted = store.children(execution.tenant, execution.id)
+        return [(child, found) for child in noted if (found := store.read(execution.tenant, child.id)) is not None]
+
+    def _replayed(
+        self, execution: Execution, release: Release, aside: Aside
+    ) -> tuple[dict[str, int], set[str]]:
+        """Settles failures that the run went on after; when waits and approvals began, and which have not ended."""
+        before = self._current(execution)
+        times: dict[str, int] = dict(before.entered) if before is not None else {}
+        pending: set[str] = set()
+        self._read(execution, release, times, pending)
+        dropped = {
+            name for name in times
+            if name.startswith(f"{execution.id}/") and not _still(aside, name.removeprefix(f"{execution.id}/"), times[name])
+        }
+        for child, found in self._children(execution):
+            if aside.why_step(child.step, child.iteration) is not None:
+                dropped |= self._names(found, times)
+        if aside.checkpoint is not None:
+            dropped |= {name for name, at in times.items() if at * 1000 > aside.checkpoint.at}
+        return {name: at for name, at in times.items() if name not in dropped}, pending
+
+    def _read(self, execution: Execution, release: Release | None, times: dict[str, int], pending: set[str]) -> None:
+        """What the last run of an execution and of its children says."""
+        family, tenant = self.family, execution.tenant
+        records = family.store.steps(tenant, execution.id)
+        children = self._children(execution)
+        gone: set[replay.Place] = set()
+        if release is not None and (children or replay.needs_history(release, records)):
+            timeline = self._timeline(execution)
+            gone = replay.passed(timeline, release, execution.error)
+            family.store.settle(tenant, execution.id, [
+                record for record in records
+                if record.status == "failed" and not record.settled and (record.step, record.iteration) in gone
+            ])  # fmt: skip
+            found, open_ones = replay.entered(timeline, release, execution)
+            for name, at in found.items():
+                times.setdefault(name, at)
+            pending |= open_ones
+        for child, record in children:
+            later = any(
+                other.attempt > child.attempt and (other.step, other.iteration) == (child.step, child.iteration)
+                for other, _ in children
+            )
+            if record.status in ("failed", "timed_out", "cancelled") and (later or (child.step, child.iteration) in gone):
+                self._settle_all(record)
+            self._read(record, family.release(record), times, pending)
+
+    def _settle_all(self, execution: Execution) -> None:
+        """A child that failed and that its parent went on after fails the same way again."""
+        store = self.family.store
+        store.settle(execution.tenant, execution.id, [
+            record for record in store.steps(execution.tenant, execution.id)
+            if record.status == "failed" and not record.settled
+        ])  # fmt: skip
+        for _, found in self._children(execution):
+            if found.status == "failed":
+                self._settle_all(found)
+
+    def _timeline(self, execution: Execution) -> Timeline:
+        try:
+            return Timeline.from_events(self.family.machines.history(execution.arn))
+        except NotFoundError:
+            return Timeline()
+
+    def _names(self, execution: Execution, times: Mapping[str, int]) -> set[str]:
+        found = {name for name in times if name.startswith(f"{execution.id}/")}
+        for _, child in self._children(execution):
+            found |= self._names(child, times)
+        return found
+
+    def _current(self, execution: Execution) -> Run | None:
+        runs = self.family.store.runs(execution.tenant, execution.id)
+        return next((run for run in runs if run.number == execution.run), None)
+
+    @staticmethod
+    def _is(run: Run, wish: Wish) -> bool:
+        return (run.why, run.detail) == (wish.why, wish.detail) and wish.version in (None, run.version)
+
+    @staticmethod
+    def _same(claim: Mapping[str, Json], wish: Wish) -> bool:
+        return (claim["why"], claim.get("version"), claim["detail"]) == (wish.why, wish.version, wish.detail)
+
+
+def _undone(execution: Execution, release: Release) -> dict[str, str]:
+    """Steps that a rollback has undone, and those that depend on them."""
+    undone = {label.partition("[")[0] for label in execution.undone}
+    return spread(release["steps"], {step: "it was undone" for step in undone if step in release["steps"]})
+
+
+def _later(at: int) -> Callable[[StepRecord], bool]:
+    """Records that had not ended by `at` (epoch microseconds)."""
+    return lambda record: record.finished_at is None or record.finished_at > at
+
+
+def _after(at: int) -> Callable[[int], bool]:
+    """Moments (epoch milliseconds) after `at` (epoch microseconds)."""
+    return lambda moment: moment * 1000 > at
+
+
+def _approvals(aside: Aside) -> Callable[[str, tuple[int, ...], int], bool]:
+    def chosen(step: str, iteration: tuple[int, ...], at: int) -> bool:
+        if aside.why_step(step, iteration) is not None:
+            return True
+        return aside.checkpoint is not None and at * 1000 > aside.checkpoint.at
+
+    return chosen
+
+
+def _still(aside: Aside, label: str, at: int) -> bool:
+    """Whether a wait that began at `at` still counts."""
+    step = label.partition("[")[0]
+    return step not in aside.steps and label not in aside.labels

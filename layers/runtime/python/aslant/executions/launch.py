@@ -1,0 +1,68 @@
+"""Starting a run: its input is made of what is stored only, so that starting it again is the same start."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from aslant.contracts import ExecutionInfo
+from aslant.errors import ConflictError, StepError
+from aslant.executions.family import changed_to
+from aslant.executions.naming import run_name
+from aslant.executions.records import Execution, Failure, Run
+from aslant.executions.store import ExecutionStore
+from aslant.ports import Machines
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """Starts runs. `clock` gives epoch milliseconds."""
+
+    store: ExecutionStore
+    machines: Machines
+    clock: Callable[[], int]
+
+    def launch(self, execution: Execution, run: Run) -> Execution:
+        """Starts a run that is stored, unless it has started. One that cannot be started fails the execution."""
+        given = machine_input(self.store.input(execution.tenant, execution.id), execution, run)
+        try:
+            self.machines.start(run.machine, run_name(execution.id, run.number), given)
+        except StepError as error:
+            if error.retryable:
+                raise  # it may have started; calling again tells
+            failure = Failure(type(error).__name__, str(error))
+            after = changed_to(execution, "failed", now=self.clock(), reason="it could not be started")
+            with contextlib.suppress(ConflictError):
+                self.store.transition(execution, replace(after, error=failure), by=run.by, reason=after.reason)
+            raise
+        return execution
+
+
+def machine_input(given: Mapping[str, Json], execution: Execution, run: Run) -> dict[str, Json]:
+    """The input of a run's machine (`aslant.contracts.MachineInput`). `given` is what the execution was created with.
+
+    A rollback's machine is also told what the execution failed with: `error` and `step`.
+    """
+    info = ExecutionInfo(
+        id=execution.id, tenant=execution.tenant, workflow=execution.workflow, version=run.version, run=run.number,
+        started_at=datetime.fromtimestamp(execution.started_at / 1000, UTC).isoformat(timespec="milliseconds"),
+        user=execution.user,
+    )
+    if execution.parent is not None:
+        info["parent"] = {
+            "execution": execution.parent.execution, "step": execution.parent.step,
+            "iteration": list(execution.parent.iteration), "attempt": execution.parent.attempt,
+        }
+    if run.entered:
+        info["entered"] = dict(run.entered)
+    result: dict[str, Json] = {"input": given["input"], "context": given.get("context") or {}, "execution": info}
+    if run.why == "rollback":
+        error = execution.error
+        result["error"] = {"error": error.error, "message": error.message, "step": error.step} if error is not None else None
+        result["step"] = error.step if error is not None else None
+    return result

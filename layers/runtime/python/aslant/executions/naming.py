@@ -1,0 +1,47 @@
+"""Names and hashes of executions and their runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+Json = Any
+
+_LONGEST = 80  # characters that Step Functions takes for a name
+_RUN = re.compile(r"-r[1-9][0-9]*$")
+
+
+def keyed_id(tenant: str, key: str) -> str:
+    """The id of the execution that a caller's key stands for."""
+    digest = hashlib.sha256(json.dumps([tenant, key]).encode()).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=5))
+
+
+def run_name(id: str, number: int) -> str:
+    """The name of a run's execution of the state machine. `id` may be the ARN of one that was started by hand."""
+    name = id.rpartition(":")[2]
+    suffix = f"-r{number}" if number > 1 else ""
+    if len(name) + len(suffix) <= _LONGEST:
+        return name + suffix
+    return f"{name[:40]}-{hashlib.sha256(id.encode()).hexdigest()[:24]}{suffix}"
+
+
+def child_id(arn: str) -> str:
+    """The id of the child whose run is the execution `arn`: the name without the run's number."""
+    return _RUN.sub("", arn.rpartition(":")[2])
+
+
+def arn_of(machine: str, name: str) -> str:
+    """The ARN of an execution of a Standard state machine; that of a version or alias is left out of it."""
+    parts = machine.split(":")[:7]
+    parts[5] = "execution"
+    return ":".join([*parts, name])
+
+
+def body_hash(body: Mapping[str, Json]) -> str:
+    """SHA-256 of what a start was asked for, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -1,0 +1,132 @@
+"""What another run of an execution does again, what it keeps, and why. Nothing is read or written here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from aslant.executions.records import Checkpoint, StepRecord
+from aslant.releases import Release, StepFacts, dependents
+
+UNDO = "undo "  # how the ids of steps begin that undo another one
+
+# Steps that change nothing outside of their execution: that they run again is of no matter.
+_HARMLESS = frozenset({
+    "transform", "choice", "wait", "parallel", "foreach", "aggregate", "scrape", "approval", "workflow", "compensate",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One recorded step. `action` is kept, re-runs or gone (the version has no such step any more).
+
+    `repeats`: it acts on the world outside, and has done so before.
+    """
+
+    label: str
+    type: str
+    action: str
+    why: str
+    repeats: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run for `what` (resume, retry, restore, rerun) on `version` would do with what is recorded."""
+
+    what: str
+    version: str
+    steps: tuple[PlannedStep, ...]
+
+    @property
+    def again(self) -> tuple[PlannedStep, ...]:
+        return tuple(step for step in self.steps if step.action == "re-runs")
+
+
+def changed(old: Release, new: Release) -> dict[str, str]:
+    """Steps of the old version whose results do not count in the new one, and why."""
+    reasons = {}
+    for step, facts in old["steps"].items():
+        if step not in new["steps"]:
+            reasons[step] = "the new version has no such step"
+        elif new["steps"][step]["hash"] != facts["hash"]:
+            reasons[step] = "its definition has changed"
+    return reasons | spread(new["steps"], {step: why for step, why in reasons.items() if step in new["steps"]})
+
+
+def again_from(release: Release, step: str) -> dict[str, str]:
+    """A step that is to run again, what is inside of it, and what depends on any of it."""
+    reasons = {step: "it was asked for"}
+    stack = [step]
+    while stack:
+        inside = stack.pop()
+        for inner in (release["steps"][inside].get("children", ()) if inside in release["steps"] else ()):
+            if inner not in reasons:
+                reasons[inner] = f"it is inside of {step}"
+                stack.append(inner)
+    return spread(release["steps"], reasons)
+
+
+def spread(steps: Mapping[str, StepFacts], reasons: Mapping[str, str]) -> dict[str, str]:
+    """The steps of `reasons` and their dependents."""
+    found = dict(reasons)
+    for step in sorted(reasons):
+        for dependent in sorted(dependents(steps, {step})):
+            found.setdefault(dependent, f"it depends on {step}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Which records do not count any more: by step, by label, or because they are not part of a checkpoint."""
+
+    steps: Mapping[str, str]
+    labels: Mapping[str, str]
+    checkpoint: Checkpoint | None = None
+
+    def why(self, record: StepRecord) -> str | None:
+        """Why a record is set aside, or None."""
+        plain = record.step.removeprefix(UNDO)
+        if plain in self.steps:
+            return self.steps[plain]
+        if record.label.removeprefix(UNDO) in self.labels:
+            return self.labels[record.label.removeprefix(UNDO)]
+        point = self.checkpoint
+        if point is None or (record.status == "completed" and not record.native and record.label in point.steps):
+            return None
+        if record.status == "failed" and (record.finished_at or 0) <= point.at:
+            return None  # it had failed by then as well
+        if record.native and (record.finished_at or point.at + 1) <= point.at:
+            return None
+        return f"it ended after checkpoint {point.number}"
+
+    def why_step(self, step: str, iteration: tuple[int, ...]) -> str | None:
+        """Why a step's children and approvals do not count any more, or None; a checkpoint decides by time instead."""
+        label = step + "".join(f"[{index}]" for index in iteration)
+        return self.steps.get(step) or self.labels.get(label)
+
+    @property
+    def empty(self) -> bool:
+        return not self.steps and not self.labels and self.checkpoint is None
+
+
+def planned(what: str, release: Release, records: Iterable[StepRecord], aside: Aside) -> Plan:
+    """The plan of a run that sets `aside` aside and goes on with `release`."""
+    steps = []
+    for record in sorted(records, key=lambda record: (record.begun_at or record.started_at, record.label)):
+        if record.native or record.step.startswith(UNDO):
+            continue
+        why = aside.why(record)
+        if why is None and record.status in ("completed", "skipped"):
+            steps.append(PlannedStep(record.label, record.type, "kept", "its result is recorded"))
+            continue
+        if why is None and record.settled:
+            steps.append(PlannedStep(record.label, record.type, "kept", "it failed, and the workflow went on after that"))
+            continue
+        if why is None:
+            why = "it failed" if record.status == "failed" else "it had not ended"
+        if record.step not in release["steps"]:
+            steps.append(PlannedStep(record.label, record.type, "gone", why))
+            continue
+        steps.append(PlannedStep(record.label, record.type, "re-runs", why, record.type not in _HARMLESS))
+    return Plan(what, release["version"], tuple(steps))

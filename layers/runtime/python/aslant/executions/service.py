@@ -1,0 +1,303 @@
+"""Executions from start to end: what a caller can ask for. Every call is safe to repeat, also after a crash in its midst."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aslant import inputs
+from aslant.contracts import MAX_INPUT, Json
+from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PayloadTooLarge, ValidationError
+from aslant.executions import checkpoints, states
+from aslant.executions.again import Again, Wish
+from aslant.executions.family import ApprovalControl, Family, changed_to, retention
+from aslant.executions.launch import Launcher
+from aslant.executions.listing import listed
+from aslant.executions.naming import arn_of, body_hash, keyed_id, run_name
+from aslant.executions.plan import Plan
+from aslant.executions.records import Checkpoint, Execution, Page, Run, StepRecord, Transition
+from aslant.executions.store import ExecutionStore
+from aslant.ports import Machines, Releases
+
+_TRIES = 10       # times that a change is tried again because somebody else was faster
+_LONGEST_ID = 500  # characters; a key of DynamoDB has 2048 bytes
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True, slots=True)
+class Executions:
+    """The executions of one installation. `clock` gives epoch milliseconds.
+
+    All raise NotFoundError for an id that the tenant does not have, and InvalidTransition for what the status does not
+    allow. A call that finds its work done gives the execution as it is.
+    """
+
+    store: ExecutionStore
+    machines: Machines
+    releases: Releases
+    clock: Callable[[], int]
+    approvals: ApprovalControl | None = None
+    # Told of a new execution before it starts (a timer for its time limit, say); called again when a start is repeated.
+    on_start: Callable[[Execution, Any], None] | None = None
+    # Brings a record to the end that its run has come to: what a notice of Step Functions leads to, if one got lost.
+    record_end: Callable[[Execution, Mapping[str, Json]], None] | None = None
+    new_id: Callable[[], str] = new_id
+
+    def start(
+        self, tenant: str, workflow: str, input: Json, *, user: str, version: str | None = None, key: str | None = None,
+        context: Mapping[str, Json] | None = None, trigger: Mapping[str, Json] | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Execution:
+        """A new execution of a version, or of the published one.
+
+        With `key` it is the same execution however often it is asked for; ConflictError when the key came with something
+        else. Raises ValidationError or PayloadTooLarge for the input; nothing is stored then.
+        """
+        release = self.releases.get(tenant, workflow, version)
+        try:
+            given = well_formed({"input": input, "context": dict(context or {})})
+            length = size(given)
+        except (ValueError, TypeError) as error:
+            raise ValidationError(f"the input is not JSON: {error}") from None
+        if length > MAX_INPUT:
+            raise PayloadTooLarge(f"the input has {length:,} bytes of JSON; an execution takes {MAX_INPUT:,} at most")
+        complete, problems = inputs.prepare(release.get("inputs"), input)
+        if problems:
+            raise ValidationError("; ".join(f"{one.pointer or 'input'}: {one.message}" for one in problems[:5]))
+        asked = body_hash({**given, "workflow": workflow, "version": version, "labels": dict(labels or {})})
+        id, now = keyed_id(tenant, key) if key is not None else self.new_id(), self.clock()
+        arn = arn_of(release["machine"], run_name(id, 1))
+        sla = release["settings"].get("sla")
+        execution = Execution(
+            tenant=tenant, id=id, workflow=workflow, version=release["version"], status="running", revision=0, run=1,
+            machine=release["machine"], arn=arn, user=user, started_at=now, changed_at=now, input_hash=asked,
+            trigger=dict(trigger or {}), labels=dict(labels or {}), sla_due=now + round(sla * 1000) if sla else None,
+        )  # fmt: skip
+        run = Run(1, arn, release["machine"], release["version"], "start", user, now)
+        created, found = self.store.create(execution, {**given, "input": complete}, run)
+        if not created:
+            if found.input_hash != asked:
+                raise ConflictError(f"the key {key!r} was used for another start already")
+        if self.on_start is not None and found.status == "running" and found.run == 1:
+            self.on_start(found, release)
+        if not created:
+            return self._heal(found)
+        return self._launcher.launch(found, run)
+
+    def get(self, tenant: str, id: str) -> Execution:
+        try:
+            known = 0 < len(id) <= _LONGEST_ID and bool(id.encode())
+        except UnicodeEncodeError:
+            known = False
+        execution = self.store.read(tenant, id) if known else None
+        if execution is None:
+            raise NotFoundError("there is no such execution")
+        return execution
+
+    def input(self, tenant: str, id: str) -> Json:
+        """What it was started with, defaults filled in."""
+        return self.store.input(tenant, self.get(tenant, id).id)["input"]
+
+    def output(self, tenant: str, id: str) -> Json:
+        """What it completed with; null until then."""
+        execution = self.get(tenant, id)
+        return self.store.output(tenant, id) if execution.status == "completed" else None
+
+    def steps(self, tenant: str, id: str, outputs: bool = False) -> tuple[StepRecord, ...]:
+        return self.store.steps(tenant, self.get(tenant, id).id, outputs=outputs)
+
+    def transitions(self, tenant: str, id: str) -> tuple[Transition, ...]:
+        return self.store.transitions(tenant, self.get(tenant, id).id)
+
+    def runs(self, tenant: str, id: str) -> tuple[Run, ...]:
+        return self.store.runs(tenant, self.get(tenant, id).id)
+
+    def children(self, tenant: str, id: str) -> tuple[Execution, ...]:
+        """Executions that its steps started, the oldest first."""
+        noted = self.store.children(tenant, self.get(tenant, id).id)
+        found = [self.store.read(tenant, child.id) for child in noted]
+        return tuple(sorted((one for one in found if one is not None), key=lambda one: (one.started_at, one.id)))
+
+    def list(
+        self, tenant: str, *, workflow: str | None = None, status: str | None = None, limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """The newest first. `limit` is 1 to 1,000; `cursor` is `Page.next` of the same list. Raises ValidationError."""
+        return listed(self.store, tenant, workflow=workflow, status=status, limit=limit, cursor=cursor)
+
+    def pause(self, tenant: str, id: str, *, by: str, reason: str = "") -> Execution:
+        """Stops the run; steps in flight may finish, and their results count. Children are paused with it."""
+        execution = self._become(tenant, id, "paused", by, reason, alone=False)
+        self._family.halt(execution, "paused", by=by)
+        return execution
+
+    def cancel(self, tenant: str, id: str, *, by: str, reason: str = "", compensate: bool = False) -> Execution:
+        """Ends it together with its children and pending approvals; `compensate` starts the rollback then."""
+        execution = self.get(tenant, id)
+        if compensate and execution.status in ("rolling_back", "rolled_back"):
+            return self._heal(execution)
+        execution = self._become(tenant, id, "cancelled", by, reason, alone=True)
+        self._family.halt(execution, "cancelled", by=by)
+        return self.rollback(tenant, id, by=by) if compensate else execution
+
+    def resume(self, tenant: str, id: str, *, by: str, version: str | None = None) -> Execution:
+        """Goes on with a paused one by replay, on its own version or another."""
+        return self._again.go(self.get(tenant, id), Wish("resume", by, version))
+
+    def retry(self, tenant: str, id: str, *, by: str, version: str | None = None) -> Execution:
+        """Goes on with one that failed, timed out, was cancelled or rolled back: what completed and was not undone is kept."""
+        return self._again.go(self.get(tenant, id), Wish("retry", by, version))
+
+    def restore(self, tenant: str, id: str, number: int, *, by: str) -> Execution:
+        """Goes on from a checkpoint: what ended after it runs again. Raises ConflictError when the records are not those
+        that it was taken of.
+        """
+        found = self.read_checkpoint(tenant, id, number)
+        return self._again.go(self.get(tenant, id), Wish("restore", by, None, str(found.number)))
+
+    def rerun(self, tenant: str, id: str, step: str, *, by: str) -> Execution:
+        """Runs a step and everything that depends on it again."""
+        return self._again.go(self.get(tenant, id), Wish("rerun", by, None, step))
+
+    def plan(
+        self, tenant: str, id: str, what: str, *, version: str | None = None, checkpoint: int | None = None,
+        step: str | None = None,
+    ) -> Plan:
+        """What resume, retry, restore (of `checkpoint`) or rerun (of `step`) would do. Changes nothing."""
+        if what not in ("resume", "retry", "restore", "rerun"):
+            raise ValidationError("there are plans for resume, retry, restore and rerun")
+        execution = self.get(tenant, id)
+        if what == "restore" and checkpoint is None or what == "rerun" and step is None:
+            raise ValidationError("restore needs the number of a checkpoint, rerun the id of a step")
+        detail = str(checkpoint) if what == "restore" else step or "" if what == "rerun" else ""
+        if what == "restore" and checkpoint is not None:
+            self.read_checkpoint(tenant, id, checkpoint)
+        return self._again.plan(execution, Wish(what, "", version, detail))
+
+    def rollback(self, tenant: str, id: str, *, by: str) -> Execution:
+        """Starts the undoing of what completed, on one that is paused, failed, timed out or was cancelled."""
+        for _ in range(_TRIES):
+            execution = self.get(tenant, id)
+            if execution.status in ("rolling_back", "rolled_back"):
+                return self._heal(execution)
+            states.check(execution.status, "rolling_back", "rollback")
+            if execution.status == "running":
+                raise InvalidTransition("rollback: pause or cancel the execution first")
+            release = self.releases.get(tenant, execution.workflow, execution.version)
+            machine = release.get("rollback")
+            if not machine:
+                raise InvalidTransition(f"rollback: {execution.workflow} {execution.version} has nothing to undo")
+            self._family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=by)
+            number = self._again.next_number(execution)
+            now, arn = self.clock(), arn_of(machine, run_name(id, number))
+            run = Run(number, arn, machine, execution.version, "rollback", by, now)
+            after = replace(
+                changed_to(execution, "rolling_back", now=now, reason="rollback"), run=number, arn=arn,
+            )  # fmt: skip
+            try:
+                changed = self.store.transition(execution, after, by=by, reason="rollback", run=run)
+            except ConflictError:
+                continue
+            return self._launcher.launch(changed, run)
+        raise ConflictError(f"the execution {id} keeps changing")
+
+    def checkpoint(self, tenant: str, id: str, *, by: str, label: str = "") -> Checkpoint:
+        """A checkpoint of what has completed by now."""
+        return self.take_checkpoint(self.get(tenant, id), reason="manual", by=by, label=label, at=self.clock() * 1000 + 999)
+
+    def take_checkpoint(
+        self, execution: Execution, *, reason: str, by: str, at: int, label: str = ""
+    ) -> Checkpoint:
+        """A checkpoint of what had completed by `at` (epoch microseconds), numbered after the last one."""
+        tenant, id = execution.tenant, execution.id
+        for _ in range(_TRIES):
+            last = self.store.last_checkpoint(tenant, id)
+            taken = checkpoints.taken(
+                self.store.steps(tenant, id), number=last.number + 1 if last is not None else 1, at=at, reason=reason,
+                by=by, run=execution.run, label=label,
+            )  # fmt: skip
+            if self.store.put_checkpoint(tenant, id, taken):
+                return taken
+        raise ConflictError(f"the checkpoints of the execution {id} keep changing")
+
+    def checkpoints(self, tenant: str, id: str) -> tuple[Checkpoint, ...]:
+        return self.store.checkpoints(tenant, self.get(tenant, id).id)
+
+    def read_checkpoint(self, tenant: str, id: str, number: int) -> Checkpoint:
+        for found in self.checkpoints(tenant, id):
+            if found.number == number:
+                return found
+        raise NotFoundError(f"the execution has no checkpoint {number}")
+
+    def delete_checkpoint(self, tenant: str, id: str, number: int) -> None:
+        execution = self.get(tenant, id)
+        if isinstance(number, bool) or not 0 < number < 10**8 or not self.store.delete_checkpoint(tenant, execution.id, number):
+            raise NotFoundError(f"the execution has no checkpoint {number}")
+
+    def reconcile(self, tenant: str, id: str) -> Execution:
+        """Finishes whatever a crash left half done, of this service or of the engine; the execution as it is then."""
+        return self._heal(self.get(tenant, id))
+
+    def _heal(self, execution: Execution) -> Execution:
+        if execution.preparing:
+            claim = execution.preparing
+            wish = Wish(str(claim["why"]), str(claim["by"]), claim.get("version"), str(claim.get("detail", "")))
+            return self._again.go(execution, wish)
+        if execution.status in ("paused", "cancelled"):
+            self._family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=execution.user)
+            return execution
+        if execution.status not in states.ACTIVE:
+            return execution
+        parent = self.store.read(execution.tenant, execution.parent.execution) if execution.parent is not None else None
+        if parent is not None and parent.status in states.ACTIVE:
+            return execution  # its parent starts it again
+        run = next((run for run in self.store.runs(execution.tenant, execution.id) if run.number == execution.run), None)
+        if run is None:
+            return execution
+        try:
+            described = self.machines.describe(execution.arn)
+        except NotFoundError:
+            began = any(step.run == execution.run for step in self.store.steps(execution.tenant, execution.id))
+            if began and execution.status == "running":
+                return self._again.go(execution, Wish("recover", run.by))
+            return self._launcher.launch(execution, run)
+        if self.record_end is not None and described.get("status") != "RUNNING":
+            self.record_end(execution, described)
+            return self.get(execution.tenant, execution.id)
+        return execution
+
+    def _become(
+        self, tenant: str, id: str, status: states.Status, by: str, reason: str, *, alone: bool
+    ) -> Execution:
+        for _ in range(_TRIES):
+            execution = self.get(tenant, id)
+            if execution.status == status:
+                return execution
+            doing = {"paused": "pause", "cancelled": "cancel"}[status]
+            states.check(execution.status, status, doing)
+            if not alone:
+                self._again.refuse_child(execution, doing)
+            keep = retention(self._family.release(execution))
+            try:
+                after = changed_to(execution, status, now=self.clock(), reason=reason, keep=keep)
+                return self.store.transition(execution, after, by=by, reason=reason)
+            except ConflictError:
+                continue
+        raise ConflictError(f"the execution {id} keeps changing")
+
+    @property
+    def _family(self) -> Family:
+        return Family(self.store, self.machines, self.releases, self.clock, self.approvals)
+
+    @property
+    def _again(self) -> Again:
+        return Again(self._family, self._launcher)
+
+    @property
+    def _launcher(self) -> Launcher:
+        return Launcher(self.store, self.machines, self.clock)
