@@ -115,9 +115,19 @@ def match_filters(original: Callable[..., bool]) -> Callable[..., bool]:
     return matches
 
 
+class _Truth(str):
+    """True or false, equal to nothing else."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Truth) and str.__eq__(self, other)
+
+
 def _marked(value: Any) -> Any:
     if isinstance(value, bool):
-        return ("", value)
+        return _Truth(value)
     return [_marked(each) for each in value] if isinstance(value, list) else value
 
 
@@ -153,6 +163,7 @@ _SCHEDULER = "moto.scheduler.models:EventBridgeSchedulerBackend."
 def _told(schedule: Any) -> Any:
     runtime = current()
     schedule.fired = ""
+    schedule.state = schedule.state or "ENABLED"  # what a change does not name has its default again
     if runtime.journal is not None:
         runtime.journal.keep("schedule", f"{schedule.group_name}/{schedule.name}", vars(schedule))
     if runtime.schedules is not None:
