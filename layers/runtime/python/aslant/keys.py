@@ -32,6 +32,7 @@ Catalog table:
 |---|---|---|
 | workflow | `<tenant>#workflow#<workflow>` | `workflow` |
 | version (`aslant.releases.Release`) | same | `version#<major>.<minor>.<patch>` |
+| version that a state machine was made of last | `<tenant>#machine#<ARN>` | `machine` |
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ SHARDS = 4  # partitions that a tenant's executions are spread over in the index
 EXECUTION = "execution"
 INPUT = "input"
 OUTPUT = "output"
+APPROVALS = "approval#"  # what the sort keys of an execution's approvals begin with
 
 
 class Key(NamedTuple):
@@ -157,6 +159,11 @@ def version(tenant: str, identifier: str, number: str) -> Key:
     parts = core.split(".")
     padded = ".".join(f"{part:0>8}" for part in parts)
     return Key(f"{_part(tenant)}#workflow#{_part(identifier)}", f"version#{padded}{'-' + _part(rest) if rest else '~'}")
+
+
+def machine(tenant: str, arn: str) -> Key:
+    """Which version a state machine was made of."""
+    return Key(f"{_part(tenant)}#machine#{_part(arn)}", "machine")
 
 
 def approval_id(ref: ApprovalRef) -> str:

@@ -243,7 +243,9 @@ class DynamoExecutions:
     def _update(self, before: Execution, after: Execution) -> dict[str, Any]:
         """The action that writes the fields which differ, if they and the revision are as they were."""
         old, new = changes(before, after)
-        old |= {"revision": {"N": str(before.revision)}, "status": {"S": before.status}}
+        # A claim counts as well: nothing else may happen while records are set aside for the next run.
+        claim = columns(before).get("preparing", {})
+        old |= {"revision": {"N": str(before.revision)}, "status": {"S": before.status}, "preparing": claim}
         names = {f"#{name}": name for name in {**old, **new}}
         values, conditions = {}, []
         for name, attribute in old.items():
@@ -292,7 +294,7 @@ class DynamoExecutions:
             digest = hashlib.sha256(data).hexdigest()
             ref = self.artifacts.put(execution.tenant, execution.id, f"outputs/{digest}", data)
             step = replace(step, output_ref=ref, output_sha256=digest)
-        return item_of(execution.tenant, execution.id, execution.workflow, step, now=now * 1000)
+        return item_of(execution.tenant, execution.id, execution.workflow, step, now=now)
 
     def _step(self, tenant: str, row: Row, outputs: bool) -> StepRecord:
         if not outputs:

@@ -46,7 +46,7 @@ class Launcher:
 def machine_input(given: Mapping[str, Json], execution: Execution, run: Run) -> dict[str, Json]:
     """The input of a run's machine (`aslant.contracts.MachineInput`). `given` is what the execution was created with.
 
-    A rollback's machine is also told what the execution failed with: `error` and `step`.
+    A rollback's machine is also told who asks for it, and what the execution failed with.
     """
     info = ExecutionInfo(
         id=execution.id, tenant=execution.tenant, workflow=execution.workflow, version=run.version, run=run.number,
@@ -63,6 +63,6 @@ def machine_input(given: Mapping[str, Json], execution: Execution, run: Run) -> 
     result: dict[str, Json] = {"input": given["input"], "context": given.get("context") or {}, "execution": info}
     if run.why == "rollback":
         error = execution.error
-        result["error"] = {"error": error.error, "message": error.message, "step": error.step} if error is not None else None
-        result["step"] = error.step if error is not None else None
+        failed = {"error": error.error, "message": error.message, "step": error.step} if error is not None else None
+        result["rollback"] = {"by": "request", "action": "rollback", "error": failed}
     return result

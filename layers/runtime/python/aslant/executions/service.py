@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from aslant import inputs
 from aslant.contracts import MAX_INPUT, Json
@@ -20,6 +19,8 @@ from aslant.executions.plan import Plan
 from aslant.executions.records import Checkpoint, Execution, Page, Run, StepRecord, Transition
 from aslant.executions.store import ExecutionStore
 from aslant.ports import Machines, Releases
+from aslant.releases import Release
+from aslant.values import size, well_formed
 
 _TRIES = 10       # times that a change is tried again because somebody else was faster
 _LONGEST_ID = 500  # characters; a key of DynamoDB has 2048 bytes
@@ -43,9 +44,11 @@ class Executions:
     clock: Callable[[], int]
     approvals: ApprovalControl | None = None
     # Told of a new execution before it starts (a timer for its time limit, say); called again when a start is repeated.
-    on_start: Callable[[Execution, Any], None] | None = None
+    on_start: Callable[[Execution, Release], None] | None = None
+    # Told of an execution that was cancelled; called again when that is repeated.
+    on_end: Callable[[Execution], None] | None = None
     # Brings a record to the end that its run has come to: what a notice of Step Functions leads to, if one got lost.
-    record_end: Callable[[Execution, Mapping[str, Json]], None] | None = None
+    record_end: Callable[[Execution, Mapping[str, Json]], object] | None = None
     new_id: Callable[[], str] = new_id
 
     def start(
@@ -80,9 +83,8 @@ class Executions:
         )  # fmt: skip
         run = Run(1, arn, release["machine"], release["version"], "start", user, now)
         created, found = self.store.create(execution, {**given, "input": complete}, run)
-        if not created:
-            if found.input_hash != asked:
-                raise ConflictError(f"the key {key!r} was used for another start already")
+        if not created and found.input_hash != asked:
+            raise ConflictError(f"the key {key!r} was used for another start already")
         if self.on_start is not None and found.status == "running" and found.run == 1:
             self.on_start(found, release)
         if not created:
@@ -143,6 +145,8 @@ class Executions:
             return self._heal(execution)
         execution = self._become(tenant, id, "cancelled", by, reason, alone=True)
         self._family.halt(execution, "cancelled", by=by)
+        if self.on_end is not None:
+            self.on_end(execution)
         return self.rollback(tenant, id, by=by) if compensate else execution
 
     def resume(self, tenant: str, id: str, *, by: str, version: str | None = None) -> Execution:

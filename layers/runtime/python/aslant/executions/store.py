@@ -68,7 +68,10 @@ class ExecutionStore(Protocol):
         """Marks failures as ones that the workflow went on after, unless they were begun again meanwhile."""
 
     def record_native(self, execution: Execution, records: Sequence[StepRecord], *, now: int) -> None:
-        """Stores what native states did (`native` is set), but never over the record of a step's function."""
+        """Stores what native states did (`native` is set), but never over the record of a step's function.
+
+        `now` is epoch microseconds.
+        """
 
     def add_child(self, tenant: str, parent: str, child: Child) -> None:
         """Notes a child; noting it again changes nothing."""
