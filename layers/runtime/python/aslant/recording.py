@@ -88,13 +88,7 @@ class Recorder:
         if identity.parent is not None:  # before the parent is looked at: whoever pauses it sees this child, or we see that
             self.store.add_child(identity.tenant, identity.parent.execution, _child(identity, identity.parent))
         if identity.run < execution.run:
-            if notice.ended:
-                self.store.end_run(
-                    identity.tenant, identity.id, identity.run, status=notice.status, ended_at=_ended(notice, self.clock)
-                )
-            else:
-                self._stop(notice, "a later run goes on")
-            return execution
+            return self._end_earlier(execution, notice, identity, release)
         if not _is_run_of(notice, execution):
             return execution  # such as the machine that undoes steps, which runs under the same id
         return self._end(execution, notice, release) if notice.ended else self._begin(execution, notice, release)
@@ -200,6 +194,27 @@ class Recorder:
         if status in FINAL:
             sla.disarm(self.timers, execution)
             _tell(execution)
+        return execution
+
+    def _end_earlier(
+        self, execution: Execution, notice: Notice, identity: Identity, release: Release | None
+    ) -> Execution:
+        """A notice of a run that another one has followed: only what it took still counts."""
+        if not notice.ended:
+            self._stop(notice, "a later run goes on")
+            return execution
+        runs = self.store.runs(execution.tenant, execution.id)
+        run = next((run for run in runs if run.number == identity.run), None)
+        if run is None or run.status:
+            return execution
+        history = self._history(notice, release)
+        run = replace(run, transitions=history.transitions if history is not None else 0)
+        if execution.usage:
+            execution = self.store.amend(execution, replace(execution, usage=self._usage(execution, run)))
+        self.store.end_run(
+            execution.tenant, execution.id, run.number, status=notice.status, ended_at=_ended(notice, self.clock),
+            transitions=run.transitions,
+        )
         return execution
 
     def _status_after(self, execution: Execution, notice: Notice, release: Release | None) -> Status | None:

@@ -182,7 +182,7 @@ class StepHistory:
 
     def _note_end(self, event: Mapping[str, Any]) -> None:
         for key, details in event.items():
-            if key.startswith("execution") and key.endswith("EventDetails") and isinstance(details, Mapping):
+            if key.endswith("EventDetails") and isinstance(details, Mapping):
                 self.error, self.cause = str(details.get("error") or ""), str(details.get("cause") or "")
 
     def _visit(self, visit: StateVisit) -> bool:
