@@ -10,7 +10,7 @@ from aslant.errors import ModelError, ValidationError
 from aslant.ports import ModelAnswer, ModelRequest, Models
 from aslant.settings import Settings
 from aslant.step import StepRun, result
-from aslant.values import compact, read_json, render
+from aslant.values import compact, read_json, render, whole_text
 
 _DEFAULT_ALIAS = "claude-sonnet"
 _FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
@@ -37,7 +37,7 @@ def ask(config: AgentConfig, run: StepRun, models: Models) -> StepResult:
         return _result(answer.text, answers, request.model)
     value, problem = answered(answer, config.output_format)
     if problem:
-        repair = [*request.messages, {"role": "assistant", "text": answer.text or "(nothing)"},
+        repair = [*request.messages, {"role": "assistant", "text": whole_text(answer.text) or "(nothing)"},
                   {"role": "user", "text": f"That is not what was asked for: {problem}. {_FORMATS[config.output_format]}"}]
         answer = models.ask(ModelRequest(
             request.model, repair, request.system, request.temperature, request.max_tokens, run.remaining()
