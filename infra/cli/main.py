@@ -1,8 +1,8 @@
 """The `aslant` command: finds the command's module, runs it and turns what happens into an exit code.
 
-Exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 70 a fault of aslant itself, 130 interrupted. A command is a
-module of this package with `add_arguments(parser)` and `execute(args) -> int`; only the module of the command that is
-asked for is imported.
+Exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 70 a fault of aslant itself, 130 interrupted, 143 terminated.
+A command is a module of this package with `add_arguments(parser)` and `execute(args) -> int`; only the module of the
+command that is asked for is imported.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from infra.cli.errors import INTERNAL, INTERRUPTED, USAGE, UsageError
+from infra.cli.signals import Signals, leave
 
 COMMANDS = {
     "new": "write a commented starter definition",
@@ -36,7 +37,7 @@ examples:
   aslant run hello.yaml -i who=Ada      run it here, no account needed
   aslant compile hello.yaml --report    what it becomes on AWS
 
-exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 130 interrupted
+exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 130 interrupted, 143 terminated
 `aslant help COMMAND` says more about a command. ASLANT_DEBUG=1 shows the traceback of an internal fault.
 """
 
@@ -80,13 +81,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["help"]:
         given = [*given[1:2], "--help"]
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the caller
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open as long as the process
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 shows escapes
     chosen = next((word for word in given if not word.startswith("-")), None)
+    signals = Signals()
+    try:
+        try:
+            signals.watch()
+            return _guarded(given, chosen)
+        finally:
+            signals.release(ending=argv is None)
+    except KeyboardInterrupt as stop:
+        with contextlib.suppress(OSError, ValueError):
+            print(f"aslant: {getattr(stop, 'word', 'interrupted')}", file=sys.stderr)
+        code: int = getattr(stop, "code", INTERRUPTED)
+        if argv is None:  # the process ends, though a skill may hang
+            leave(code)
+        return code
+
+
+def _guarded(given: list[str], chosen: str | None) -> int:
     try:
         return _execute(given, chosen)
     except SystemExit as stop:  # argparse: help or a usage message, already printed
@@ -94,9 +112,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"aslant: {error}", file=sys.stderr)
         return USAGE
-    except KeyboardInterrupt:
-        print("aslant: interrupted", file=sys.stderr)
-        return INTERRUPTED
     except BrokenPipeError:
         _abandon_stdout()
         return 128 + signal.SIGPIPE

@@ -91,9 +91,18 @@ def execute(args: argparse.Namespace) -> int:
         return _execute(args)
     except UsageError as error:
         if args.json:
-            document = {"status": "refused", "message": str(error), "findings": [], "input_problems": []}
-            sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+            _say("refused", str(error))
         raise
+    except KeyboardInterrupt as stop:
+        if args.json:
+            _say("cancelled", getattr(stop, "word", "interrupted"))
+        raise
+
+
+def _say(status: str, message: str) -> None:
+    """A JSON document in place of a run's."""
+    document = {"status": status, "message": message, "findings": [], "input_problems": []}
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
 def _execute(args: argparse.Namespace) -> int:

@@ -204,6 +204,7 @@ class _Loop:
                 if end is not None and time.monotonic() >= end:
                     self.cloud.stop(self.handle.arn, error="States.Timeout", cause=f"stopped after {timeout:g} s")
         except KeyboardInterrupt:
+            self.approvals = None  # nobody is asked any more
             self.cloud.stop(self.handle.arn, error="Cancelled", cause="interrupted")
             self._look(self._ended())
             raise

@@ -5,19 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
-import pty
-import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-PATH = os.pathsep.join([str(ROOT), str(ROOT / "layers/runtime/python")])
-LIMIT = 60  # seconds; generous, since a loaded machine is slow to start Python
+from tests.integration.cli.processes import LIMIT, Terminal, aslant, environment
 
 ASK = """\
 dialect: canonical
@@ -40,16 +35,6 @@ steps:
 """
 
 
-def environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASLANT_", "NO_COLOR"))}
-    return {**kept, "PYTHONPATH": PATH, "TERM": "xterm-256color"}
-
-
-def aslant(*argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "infra.cli.main", *argv], cwd=cwd, env=environment(),
-        capture_output=True, text=True, timeout=LIMIT, check=False)
-
-
 def test_checking_a_definition_imports_neither_aws_nor_the_local_cloud(tmp_path: Path) -> None:
     (tmp_path / "ask.yaml").write_text(ASK, encoding="utf-8")
     code = """if True:
@@ -62,41 +47,6 @@ def test_checking_a_definition_imports_neither_aws_nor_the_local_cloud(tmp_path:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True,
         timeout=LIMIT, check=True)
     assert done.stdout == "no findings\n[]\n"
-
-
-class Terminal:
-    """A process with a terminal of its own."""
-
-    def __init__(self, argv: list[str], cwd: Path) -> None:
-        self._master, slave = pty.openpty()
-        self.process = subprocess.Popen([sys.executable, "-m", "infra.cli.main", *argv], cwd=cwd, env=environment(),
-            stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
-        os.close(slave)
-        self.seen = ""
-
-    def read_until(self, text: str | None) -> str:
-        """What was shown so far, once `text` is a part of it (or, with None, once the process has ended)."""
-        end = time.monotonic() + LIMIT
-        while time.monotonic() < end and (text is None or text not in self.seen):
-            ready, _, _ = select.select([self._master], [], [], 0.2)
-            if ready:
-                try:
-                    chunk = os.read(self._master, 65536)
-                except OSError:  # the other side is closed
-                    break
-                self.seen += chunk.decode()
-        assert text is None or text in self.seen, self.seen
-        return self.seen
-
-    def write(self, text: str) -> None:
-        os.write(self._master, text.encode())
-
-    def close(self) -> int:
-        self.read_until(None)
-        try:
-            return self.process.wait(timeout=LIMIT)
-        finally:
-            os.close(self._master)
 
 
 @pytest.mark.parametrize(("answer", "code", "shown"), [("y", 0, '"by": true'), ("maybe\nno", 3, "ApprovalRejected")])
