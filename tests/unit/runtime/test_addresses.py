@@ -111,3 +111,36 @@ def test_targets_hide_what_may_be_secret():
     assert target("http://[::1]:80/").authority == "[::1]"
     with pytest.raises(ValidationError):
         target("http://a\x00b/")
+
+
+@pytest.mark.parametrize("address", [
+    "192.0.0.9", "192.0.0.10", "192.88.99.1", "2001:1::1", "2001:1::2", "2002:808:808::1", "3fff::1", "5f00::1", "100::1",
+    "64:ff9b:1::808:808", "2606:4700::5efe:a00:1", "2606:4700::200:5efe:7f00:1", "::ffff:0:7f00:1",
+])
+def test_close_by_although_some_call_it_global(address):
+    assert not is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("host", [
+    "127.1", "017700000001", "0x7f.0x0.0x0.0x1", "①②⑦.⓪.⓪.①", "１２７.０.０.１", "127。0。0。1", "localhost.", "localhost..",
+    "ⅼocalhost", "loc\u00adalhost", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376", "[fd00:ec2::254]", "[64:ff9b::7f00:1]",
+    "[2002:7f00:1::]", "[2001:0:1:1:0:0:80ff:fffe]", "[::127.0.0.1]", "100.64.0.1", "255.255.255.255", "224.0.0.1", "0.0.0.0",
+    "[::]", "192.0.0.192", "169.254.169.254?x", "169.254.169.254#x",
+])
+def test_spellings_that_reach_nobody_private(host):
+    with pytest.raises(AuthorizationError):
+        GuardedHttp().send(HttpRequest("GET", f"http://{host}/", timeout=5))
+
+
+@pytest.mark.parametrize("host", [
+    "[fe80::1%25lo]", "[fe80::1%lo]", "[::1].example.com", "[::1]x:80", "[127.0.0.1]", "[::1", "::1", "127.0.0.1%00.example.com",
+    "127.0.0.1%2eexample", "127.0.0.1;x", "a@127.0.0.1", "example.com@127.0.0.1", "127.0.0.1\\@example.com", "127.0.0.1:0",
+    "127.0.0.1:99999", "127.0.0.1:-1", "127.0.0.1:80:90", "127.0.0.1:８０", "ü" * 300, "a" * 64 + ".com", "\u200d", "\ud800x.com",
+    "127.0.0.1\u2028", "127.0.0.1\r\nHost: x", "..", "[v1.x]:",
+])
+def test_hosts_that_are_none_are_not_looked_up(host):
+    asked = []
+    http = GuardedHttp((), lambda name, port: asked.append(name) or [ipaddress.ip_address("127.0.0.1")])
+    with pytest.raises(ValidationError):
+        http.send(HttpRequest("GET", f"http://{host}/", timeout=5))
+    assert asked == []

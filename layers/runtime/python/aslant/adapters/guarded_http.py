@@ -95,7 +95,8 @@ def target(url: str) -> Target:
         raise ValidationError("the url has no host" if not host else "the url's port is 0")
     try:
         host = host if ":" in host else host.encode("idna").decode()
-        ipaddress.IPv6Address(host) if ":" in host else None
+        if ":" in host or parts.netloc.startswith("["):
+            ipaddress.IPv6Address(host)
     except ValueError:
         host = ""
     if not _HOST.match(host) or not _NETLOC.match(parts.netloc):
