@@ -121,7 +121,9 @@ def _steps(compilation: Compilation) -> dict[str, StepFacts]:
     if workflow.outputs is not None and f"{workflow.id} output" in {origin.step for origin in compilation.source_map.values()}:
         step = Step(id=f"{workflow.id} output", type="transform", config={"value": as_node(dict(workflow.outputs))})
         facts[step.id] = _facts(step, _reads(step))
-    for fact in facts.values():
+    for name, fact in facts.items():
+        if name not in graph.where:
+            fact["hidden"] = True
         fact["after"] = [name for name in fact["after"] if name in facts]
     return facts
 

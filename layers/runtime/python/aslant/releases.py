@@ -22,6 +22,7 @@ class StepFacts(TypedDict):
     workflow: NotRequired[str]  # the workflow that it calls
     children: NotRequired[list[str]]  # the steps directly inside of a parallel or loop
     last: NotRequired[bool]  # it runs at the end, also when the body failed before it came to all of its steps
+    hidden: NotRequired[bool]  # the compiler made it; nobody wrote it
     accepts: NotRequired[list[str]]  # names of errors that are an answer like any other
 
 

@@ -7,12 +7,12 @@ schedule whose moment has passed when it is made never fires, so a late one is p
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from aslant import clock
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client, error_code
 from aslant.contracts import Json
@@ -38,7 +38,7 @@ class SchedulerTimers:
     def set(self, name: str, at: int, function: str, payload: Mapping[str, Json]) -> None:
         from botocore.exceptions import ClientError
 
-        moment = datetime.fromtimestamp(max(at, int(time.time()) + _AHEAD), UTC)
+        moment = datetime.fromtimestamp(max(at, int(clock.now()) + _AHEAD), UTC)
         arguments = {
             "Name": _legal(name), "GroupName": self.group, "ScheduleExpression": f"at({moment:%Y-%m-%dT%H:%M:%S})",
             "ScheduleExpressionTimezone": "UTC", "FlexibleTimeWindow": {"Mode": "OFF"}, "ActionAfterCompletion": "DELETE",

@@ -1,6 +1,6 @@
 """Step records in the executions table. Columns are flat, so that the table's stream can be read without this module.
 
-Texts: tenant, execution, workflow, step, type, status, owner, output_sha256, output_ref, error, message; JSON texts:
+Texts: tenant, execution, workflow, step, type, status, owner, output_sha256, output_ref, error, message, outcome; JSON texts:
 iteration, output, usage; numbers: run, attempts, total_attempts, started_at, begun_at, finished_at, lease_until, ttl;
 booleans: settled, native. `attempts_<run>` counts the begins of one run; `attempts` repeats the latest one's.
 """
@@ -170,7 +170,7 @@ def record_of(item: Mapping[str, Any]) -> StepRecord:
         output=json.loads(text("output")) if "output" in item else None,
         output_sha256=text("output_sha256"), output_ref=text("output_ref"), error=failure,
         settled=bool(item.get("settled", {}).get("BOOL")), native=bool(item.get("native", {}).get("BOOL")),
-        usage=json.loads(text("usage") or "{}"),
+        outcome=text("outcome"), usage=json.loads(text("usage") or "{}"),
     )
 
 
@@ -184,6 +184,7 @@ def item_of(tenant: str, execution: str, workflow: str, record: StepRecord, *, n
         "started_at": record.started_at, "begun_at": record.begun_at, "finished_at": record.finished_at,
         "lease_until": record.lease_until, "owner": record.owner or None, "usage": compact(dict(record.usage)),
         "ttl": _ttl(now), "native": record.native or None, "settled": record.settled or None,
+        "outcome": record.outcome or None,
     }
     if record.status == "completed":
         text = compact(record.output)

@@ -142,6 +142,7 @@ class StepRecord:
     error: Failure | None = None
     settled: bool = False
     native: bool = False
+    outcome: str = ""  # what a choice chose, if that can be told
     usage: Mapping[str, float] = field(default_factory=dict)
 
     @property

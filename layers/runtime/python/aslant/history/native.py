@@ -36,6 +36,7 @@ def _record(seen: SeenStep, status: StepStatus, run: int, at: int) -> StepRecord
         step=seen.step, iteration=seen.iteration, status=status, type=seen.type, run=run, attempts=seen.attempts,
         total_attempts=seen.attempts, started_at=started, begun_at=started, finished_at=max(started, ended),
         output={"outcome": seen.outcome} if seen.outcome else None, error=failure, native=True,
+        outcome=seen.outcome,
     )
 
 

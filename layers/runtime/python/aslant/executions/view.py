@@ -1,0 +1,291 @@
+"""An execution as people look at it: its steps as a tree, what each is doing, how long it took and what it cost.
+
+An ended run is told by its records alone. While one goes on, the history of it is merged in: it knows states that have no
+record yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from aslant import ports, prices
+from aslant.errors import NotFoundError
+from aslant.executions.records import Child, Execution, Failure, Run, StepRecord
+from aslant.executions.states import ACTIVE
+from aslant.executions.store import ExecutionStore
+from aslant.history.native import micros
+from aslant.history.steps import SeenStep, StepHistory
+from aslant.releases import Release
+
+ViewStatus = Literal[
+    "not_started", "running", "waiting_approval", "retrying", "completed", "failed", "skipped", "cancelled"
+]
+Substate = Literal["", "executing", "waiting_approval", "retrying"]
+
+_SETTLED: frozenset[ViewStatus] = frozenset({"completed", "failed", "skipped"})
+_CONTAINERS = frozenset({"parallel", "foreach"})
+
+Place = tuple[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step in one iteration. Moments are epoch microseconds, `duration` is milliseconds (so far, while it runs).
+
+    `steps` are those inside of a parallel or loop, a loop's by iteration; `executions` are the ids of children it started,
+    the latest last. `settled` failures are ones that the workflow went on after.
+    """
+
+    step: str
+    iteration: tuple[int, ...]
+    type: str
+    status: ViewStatus
+    started_at: int | None = None
+    finished_at: int | None = None
+    duration: float | None = None
+    attempts: int = 0
+    run: int = 0
+    error: Failure | None = None
+    native: bool = False
+    settled: bool = False
+    outcome: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
+    cost: prices.Cost = prices.Cost()
+    steps: tuple[StepView, ...] = ()
+    executions: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """`step`, or `step[2][0]` inside of loops."""
+        return self.step + "".join(f"[{index}]" for index in self.iteration)
+
+    def walk(self) -> Iterator[StepView]:
+        """This step and all inside of it, outer before inner."""
+        stack = [self]
+        while stack:
+            here = stack.pop()
+            yield here
+            stack.extend(reversed(here.steps))
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionView:
+    """`done` of `total` steps that are known so far are settled: a loop's are known once an iteration has begun.
+
+    `substate` says what a running execution does. `cost` is that of the execution itself, without its children's.
+    """
+
+    execution: Execution
+    substate: Substate
+    steps: tuple[StepView, ...]
+    done: int
+    total: int
+    duration: int  # milliseconds
+    cost: prices.Cost
+    usage: Mapping[str, float]
+    runs: tuple[Run, ...]
+    children: tuple[Child, ...]
+
+    def walk(self) -> Iterator[StepView]:
+        """All steps, outer before inner, in the order of the definition."""
+        for step in self.steps:
+            yield from step.walk()
+
+    @property
+    def timeline(self) -> tuple[StepView, ...]:
+        """Steps that have started, in the order in which they did."""
+        started = [step for step in self.walk() if step.started_at is not None and step.status != "skipped"]
+        return tuple(sorted(started, key=lambda step: (step.started_at or 0, step.label)))
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """`clock` gives epoch milliseconds."""
+
+    store: ExecutionStore
+    machines: ports.Machines
+    releases: ports.Releases
+    clock: Callable[[], int]
+
+    def view(self, tenant: str, id: str) -> ExecutionView:
+        """The execution as it is now. Raises NotFoundError."""
+        execution = self.store.read(tenant, id)
+        if execution is None:
+            raise NotFoundError("there is no such execution")
+        runs = self.store.runs(tenant, id)
+        children = self.store.children(tenant, id)
+        records = {(record.step, record.iteration): record for record in self.store.steps(tenant, id)}
+        release = self._release(execution)
+        history = self._live(execution, runs, release)
+        if history is not None:  # a record may be finished while the history is read, but never the other way round
+            records |= {(record.step, record.iteration): record for record in self.store.steps(tenant, id)}
+        merge = _Merge(execution, release, records, history, children, self.clock() * 1000)
+        steps = merge.tree()
+        every = [step for root in steps for step in root.walk()]
+        transitions = sum(run.transitions for run in runs) + (history.transitions if history is not None else 0)
+        ended = execution.finished_at if execution.status not in ACTIVE and execution.finished_at else self.clock()
+        return ExecutionView(
+            execution=execution, substate=_substate(execution, every), steps=steps,
+            done=sum(step.status in _SETTLED for step in every), total=len(every),
+            duration=max(0, ended - execution.started_at), cost=prices.cost(records.values(), transitions),
+            usage=prices.totals(records.values(), transitions), runs=runs, children=children,
+        )
+
+    def _release(self, execution: Execution) -> Release | None:
+        try:
+            return self.releases.get(execution.tenant, execution.workflow, execution.version)
+        except NotFoundError:
+            return None
+
+    def _live(self, execution: Execution, runs: tuple[Run, ...], release: Release | None) -> StepHistory | None:
+        """The history of the run that goes on; None when none does, or nothing is known of it."""
+        current = next((run for run in runs if run.number == execution.run), None)
+        if release is None or not execution.arn or (current is not None and current.status):
+            return None
+        try:
+            return StepHistory.of(release["steps"], release["states"], self.machines.history(execution.arn))
+        except NotFoundError:
+            return None
+
+
+@dataclass(slots=True)
+class _Merge:
+    """Records and history of one execution as views of steps. `now`: epoch microseconds."""
+
+    execution: Execution
+    release: Release | None
+    records: Mapping[Place, StepRecord]
+    history: StepHistory | None
+    children: tuple[Child, ...]
+    now: int
+
+    def tree(self) -> tuple[StepView, ...]:
+        if self.release is None:  # the version is gone: what was recorded, without its nesting
+            return tuple(self._one(place) for place in sorted(self.records))
+        facts = self.release["steps"]
+        inside = {child for fact in facts.values() for child in fact.get("children", ())}
+        roots = [step for step in facts if step not in inside]
+        seen = self._seen()
+        views = [
+            self._build(step, ()) for step in roots if not facts[step].get("hidden") or (step, ()) in self.records
+            or (step, ()) in seen
+        ]  # fmt: skip
+        # Steps of other versions, and those that undo: they stand at the end as they were recorded.
+        views += [self._one(place) for place in sorted(self.records) if place[0] not in facts]
+        return tuple(views)
+
+    def _build(self, step: str, iteration: tuple[int, ...]) -> StepView:
+        assert self.release is not None
+        facts = self.release["steps"][step]
+        view = self._one((step, iteration))
+        inner = facts.get("children", [])
+        if not inner:
+            return view
+        if facts["type"] == "foreach":
+            places = [(*iteration, index) for index in self._iterations(step, iteration)]
+        else:
+            places = [iteration]
+        return replace(view, steps=tuple(self._build(child, place) for place in places for child in inner))
+
+    def _iterations(self, loop: str, outer: tuple[int, ...]) -> list[int]:
+        assert self.release is not None
+        depth = len(outer)
+        facts = self.release["steps"]
+        return sorted({
+            iteration[depth] for step, iteration in {**self.records, **self._seen()}
+            if len(iteration) > depth and iteration[:depth] == outer and step in facts
+            and facts[step].get("loops", [])[depth : depth + 1] == [loop]
+        })  # fmt: skip
+
+    def _seen(self) -> Mapping[Place, SeenStep]:
+        return self.history.seen if self.history is not None else {}
+
+    def _one(self, place: Place) -> StepView:
+        step, iteration = place
+        record, seen = self.records.get(place), self._seen().get(place)
+        kind = record.type if record is not None and record.type else seen.type if seen is not None else ""
+        if not kind and self.release is not None and step in self.release["steps"]:
+            kind = self.release["steps"][step]["type"]
+        executions = tuple(
+            child.id for child in sorted(self.children, key=lambda child: child.attempt)
+            if (child.step, child.iteration) == place
+        )  # fmt: skip
+        status = self._status(record, seen, kind)
+        view = StepView(step, iteration, kind, status, executions=executions)
+        if record is not None:
+            view = _of_record(view, record)
+        if seen is not None and (record is None or record.native):
+            view = _of_history(view, seen, self.execution.run)
+        if status == "not_started":
+            return replace(view, started_at=None, finished_at=None, error=None)
+        if status in ("running", "waiting_approval", "retrying"):
+            view = replace(view, finished_at=None)
+        return replace(view, duration=self._duration(view))
+
+    def _status(self, record: StepRecord | None, seen: SeenStep | None, kind: str) -> ViewStatus:
+        live = self.history is not None and self.execution.status in ACTIVE
+        if record is None or record.native:
+            if seen is not None:
+                return _live_status(seen, kind)
+            if record is None:
+                return "not_started"
+            # A later run works native states out again; what completed in an earlier one will again.
+            again = live and record.run < self.execution.run and record.status != "completed"
+            return "not_started" if again else record.status
+        if record.status == "completed" or record.status == "skipped":
+            return record.status
+        if record.status == "failed":
+            if seen is not None and seen.status == "running":
+                return "retrying" if record.run == self.execution.run else "running"
+            again = live and seen is None and record.run < self.execution.run and not record.settled
+            return "not_started" if again else "failed"
+        if seen is not None and seen.status in ("failed", "cancelled"):
+            return seen.status  # its function went away without a word
+        return "running" if self.history is not None or self.execution.status in ACTIVE else "cancelled"
+
+    def _duration(self, view: StepView) -> float | None:
+        if view.started_at is None or view.status == "skipped":
+            return None
+        ended = view.finished_at
+        if ended is None:
+            if view.status not in ("running", "waiting_approval", "retrying"):
+                return None
+            ended = self.now
+        return max(0, ended - view.started_at) / 1000
+
+
+def _live_status(seen: SeenStep, kind: str) -> ViewStatus:
+    if seen.status != "running":
+        return seen.status
+    if seen.retrying:
+        return "retrying"
+    return "waiting_approval" if kind == "approval" else "running"
+
+
+def _of_record(view: StepView, record: StepRecord) -> StepView:
+    return replace(
+        view, started_at=record.started_at or None, finished_at=record.finished_at, attempts=record.attempts, run=record.run,
+        error=record.error, native=record.native, settled=record.settled, usage=dict(record.usage),
+        cost=prices.step_cost(record), outcome=record.outcome,
+    )
+
+
+def _of_history(view: StepView, seen: SeenStep, run: int) -> StepView:
+    failed = seen.status == "failed" or seen.retrying
+    return replace(
+        view, started_at=micros(seen.started), finished_at=micros(seen.ended), attempts=seen.attempts, run=run,
+        error=Failure(seen.error, seen.message, seen.step, seen.iteration) if failed and seen.error else None,
+        native=True, settled=seen.settled, outcome=seen.outcome,
+    )
+
+
+def _substate(execution: Execution, steps: list[StepView]) -> Substate:
+    if execution.status not in ACTIVE:
+        return ""
+    now = {step.status for step in steps if step.type not in _CONTAINERS}
+    order: tuple[tuple[ViewStatus, Substate], ...] = (
+        ("running", "executing"), ("waiting_approval", "waiting_approval"), ("retrying", "retrying"),
+    )
+    return next((name for status, name in order if status in now), "executing")
