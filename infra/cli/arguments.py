@@ -32,6 +32,8 @@ def gather(schema: Mapping[str, Row] | None, options: Sequence[str]) -> tuple[di
             given |= _object(option, "--input")
         elif "=" in option:
             name, text = option.split("=", 1)
+            if not name:
+                raise UsageError(f"--input {option!r} has no name before the `=`")
             row = (schema or {}).get(name)
             if schema is not None and row is None:
                 given[name] = text  # reported as an unknown name, with a suggestion

@@ -9,12 +9,12 @@ from typing import Any
 from aslant import skills
 from aslant.settings import Settings
 from infra.local.tracking import states_of
-from translator.diagnostics import Position
+from translator.diagnostics import Diagnostic, Position
 from translator.expressions.tree import Attribute, Index, Literal, Name, Slot, walk
+from translator.findings import running
 from translator.model.values import expressions_of
 from translator.model.workflow import Step
 from translator.pipeline import Compilation
-from translator.reporting import excerpt, place, visible
 from translator.source import position_of
 
 
@@ -25,15 +25,22 @@ class Lack:
     kind: str
     name: str
     step: str
-    message: str
-    hint: str
-    position: Position
+    finding: Diagnostic
 
     def as_dict(self) -> dict[str, Any]:
+        found = self.finding
         return {
-            "kind": self.kind, "name": self.name, "step": self.step, "message": self.message, "hint": self.hint,
-            "file": self.position.file, "line": self.position.line, "column": self.position.column,
+            "kind": self.kind, "name": self.name, "step": self.step, "message": found.message, "hint": found.hint,
+            "file": found.position.file, "line": found.position.line, "column": found.position.column,
         }
+
+
+_RULES = {"skill": running.SKILL_NOT_REGISTERED, "secret": running.SECRET_NOT_GIVEN}
+
+
+def _lack(kind: str, name: str, step: str, message: str, hint: str, at: Position) -> Lack:
+    rule = _RULES[kind]
+    return Lack(kind, name, step, Diagnostic(rule.code, rule.severity, f"step {step}: {message}", at, hint))
 
 
 def lacking(compilations: Sequence[Compilation], secrets: Collection[str], settings: Settings) -> list[Lack]:
@@ -51,8 +58,8 @@ def lacking(compilations: Sequence[Compilation], secrets: Collection[str], setti
             payload = state["Arguments"]["Payload"]
             for lack in (*_skill(payload, label, step, compilation, settings),
                          *_secrets(payload, label, step, compilation, secrets)):
-                found.setdefault((lack.kind, lack.name, lack.position), lack)
-    return sorted(found.values(), key=lambda lack: (lack.position.file, lack.position))
+                found.setdefault((lack.kind, lack.name, lack.finding.position), lack)
+    return sorted(found.values(), key=lambda lack: (lack.finding.position.file, lack.finding.position))
 
 
 def secrets_of(compilations: Sequence[Compilation]) -> set[str]:
@@ -63,15 +70,6 @@ def secrets_of(compilations: Sequence[Compilation]) -> set[str]:
         for parts in state["Arguments"]["Payload"].get("secrets", {}).values()
         for part in parts if isinstance(part, Mapping) and "secret" in part
     }
-
-
-def as_text(lacks: Sequence[Lack], sources: Mapping[str, str]) -> str:
-    """Each with its place, the source line and what to do."""
-    parts = []
-    for lack in lacks:
-        parts.append(f"{place(lack.position)}: error: step {visible(lack.step)}: {visible(lack.message)}\n"
-            f"{excerpt(lack.position, sources)}  hint: {visible(lack.hint)}\n")
-    return "".join(parts)
 
 
 def _tasks(definition: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -99,7 +97,7 @@ def _skill(
         return
     at = compilation.workflow.at if step is None else position_of(step.source, ("config", "skill"))
     message = str(skills.not_found(name, skills.names(settings.skills)))
-    yield Lack("skill", name, label, message, "register it with --skills MODULE, or run with --simulate", at)
+    yield _lack("skill", name, label, message, "register it with --skills MODULE, or run with --simulate", at)
 
 
 def _secrets(
@@ -110,7 +108,7 @@ def _secrets(
             name = part.get("secret") if isinstance(part, Mapping) else None
             if name is not None and name not in given:
                 at = compilation.workflow.at if step is None else _use(step, name)
-                yield Lack("secret", name, label, f"the secret {name!r} is not given",
+                yield _lack("secret", name, label, f"the secret {name!r} is not given",
                     f"give it with --secret {name}=VALUE, or --secret {name} for the environment variable", at)
 
 

@@ -22,7 +22,7 @@ from infra.cli.arguments import answers, gather, print_problems
 from infra.cli.diverted import diverted
 from infra.cli.errors import FINDINGS, RUN_FAILED, USAGE, UsageError
 from infra.cli.files import read_all, texts
-from infra.cli.output import add_strict, console, exit_code, live, person, print_findings
+from infra.cli.output import add_format, add_strict, console, exit_code, live, person, print_findings
 from infra.cli.siblings import compile_with_siblings, missing
 from translator.diagnostics import Diagnostic, Severity, TranslatorError
 from translator.findings.graph import UNKNOWN_WORKFLOW
@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeline", action="store_true", help="show at the end when each step ran, as a bar chart")
     parser.add_argument("--dialect", help="read the files as this dialect instead of finding it out")
     add_strict(parser)
+    add_format(parser)
 
 
 def _scale(text: str) -> float:
@@ -115,11 +116,10 @@ def _execute(args: argparse.Namespace) -> int:
     diagnostics = _with_missing(compilations, simulate=args.simulate)
     if exit_code(diagnostics, strict=args.strict):
         return _refused(args, diagnostics, shown)
-    print_findings(diagnostics, shown, "text", sys.stderr, quiet=True)
     given, problems = gather(compilations[0].workflow.inputs, args.input)
     if problems:
-        return _refused(args, (), shown, problems)
-    return _run(args, compilations, given, shown)
+        return _refused(args, diagnostics, shown, problems)
+    return _run(args, compilations, diagnostics, given, shown)
 
 
 def _with_missing(compilations: Sequence[Compilation], *, simulate: bool) -> list[Diagnostic]:
@@ -138,24 +138,31 @@ def _with_missing(compilations: Sequence[Compilation], *, simulate: bool) -> lis
 
 def _refused(
     args: argparse.Namespace, diagnostics: Sequence[Diagnostic], shown: dict[str, str],
-    problems: Sequence[InputProblem] = (),
+    problems: Sequence[InputProblem] = (), *, lacks: Sequence[needs.Lack] = (), stdout: TextIO | None = None,
 ) -> int:
     """Nothing was started: the findings, and with --json a document that says so."""
     from translator import reporting
 
-    print_findings(diagnostics, shown, "text", sys.stderr, quiet=True)
+    _tell(args, diagnostics, shown)
     print_problems(problems)
     if args.json:
         document = {
             "status": "refused", **json.loads(reporting.as_json(diagnostics)),
             "input_problems": [problem._asdict() for problem in problems],
+            **({"missing": [lack.as_dict() for lack in lacks]} if lacks else {}),
         }
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        (stdout or sys.stdout).write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     return USAGE if problems else FINDINGS
 
 
+def _tell(args: argparse.Namespace, diagnostics: Sequence[Diagnostic], shown: dict[str, str]) -> None:
+    if diagnostics:
+        print_findings(diagnostics, shown, args.format, sys.stderr)
+
+
 def _run(
-    args: argparse.Namespace, compilations: Sequence[Compilation], given: dict[str, object], shown: dict[str, str]
+    args: argparse.Namespace, compilations: Sequence[Compilation], diagnostics: Sequence[Diagnostic],
+    given: dict[str, object], shown: dict[str, str],
 ) -> int:
     # The local cloud is slow to import: only a run that really starts pays for it.
     from infra.cli import ask, outcome, watch
@@ -175,7 +182,9 @@ def _run(
             with registered_skills(args.skills):
                 lacks = needs.lacking(compilations, secrets, Settings.read())
                 if lacks and not args.simulate:
-                    return _lacking(args, lacks, shown, stdout)
+                    found = [*diagnostics, *(lack.finding for lack in lacks)]
+                    return _refused(args, found, shown, lacks=lacks, stdout=stdout)
+                _tell(args, diagnostics, shown)
                 stand_ins = {lack.name: f"simulated-secret-{lack.name}" for lack in lacks if lack.kind == "secret"}
                 result = run(
                     compilations, given, simulate=args.simulate, secrets=secrets | stand_ins,
@@ -196,16 +205,6 @@ def _run(
             if result.status == "completed":
                 stdout.write(json.dumps(result.output, indent=2, ensure_ascii=False) + "\n")
     return 0 if result.status == "completed" else RUN_FAILED
-
-
-def _lacking(args: argparse.Namespace, lacks: Sequence[needs.Lack], shown: dict[str, str], stdout: TextIO) -> int:
-    """Nothing was started: skills or secrets are not there."""
-    sys.stderr.write(needs.as_text(lacks, shown))
-    if args.json:
-        document = {"status": "refused", "findings": [], "input_problems": [],
-            "missing": [lack.as_dict() for lack in lacks]}
-        stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    return FINDINGS
 
 
 def _notes(

@@ -14,7 +14,7 @@ from translator.diagnostics import Rule
 from translator.findings.catalogue import AREAS, RULES
 
 ROOT = Path(__file__).parents[2]
-LETTERS = {"source": "S", "dialects": "D", "expressions": "E", "graph": "G", "asl": "A"}
+LETTERS = {"source": "S", "dialects": "D", "expressions": "E", "graph": "G", "asl": "A", "running": "R"}
 ROWS = [(area.__name__.rsplit(".", 1)[-1], name, rule)
     for area in AREAS for name, rule in vars(area).items() if isinstance(rule, Rule)]
 
@@ -41,7 +41,7 @@ def test_a_rule_has_a_code_of_its_area_and_says_what_to_do(area: str, name: str,
 def used() -> dict[str, set[str]]:
     """The rules that each module of the product reports: area -> names."""
     found: dict[str, set[str]] = {area: set() for area in LETTERS}
-    for path in (ROOT / "translator").rglob("*.py"):
+    for path in [*(ROOT / "translator").rglob("*.py"), *(ROOT / "infra").rglob("*.py")]:
         if path.parent.name == "findings":
             continue
         tree = ast.parse(path.read_text("utf-8"))

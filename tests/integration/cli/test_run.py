@@ -147,6 +147,7 @@ def test_an_unknown_skill_lists_the_known_ones_and_is_simulated_on_request(
     assert [(row["kind"], row["name"], row["step"], row["line"]) for row in document["missing"]] == [
         ("skill", "double", "twice", 8), ("skill", "double", "never", 14), ("skill", "double", "one", 19)]
     assert "did you mean dubble?" in document["missing"][0]["message"]
+    assert [(row["code"], row["line"]) for row in document["findings"]] == [("R001", 8), ("R001", 14), ("R001", 19)]
     (folder / "flow.yaml").write_text(FLOW.replace(
         '"steps.twice.output > 100"', '"input.n > 100"'), encoding="utf-8")
     document = ran(["flow.yaml", "--simulate"], capsys)
@@ -329,7 +330,7 @@ def test_what_a_run_lacks_is_told_at_once_and_starts_nothing(
     (folder / "own.py").write_text("def double(n): open('started', 'w').close()", encoding="utf-8")
     assert main(["run", "lacking.yaml", "--skills", "own.py"]) == 1
     shown = capsys.readouterr().err
-    assert "lacking.yaml:5:44: error: step two: no skill 'nowhere' is registered" in shown
+    assert "lacking.yaml:5:44: error R001 step two: no skill 'nowhere' is registered" in shown
     assert "lacking.yaml:5:" in shown and "the secret 'door' is not given" in shown and "--secret door=VALUE" in shown
     assert "double" not in shown.replace("registered: double", "") and "step any" not in shown
     assert not (folder / "started").exists()
@@ -458,3 +459,36 @@ def test_a_command_in_this_process_prints_its_result_alone(folder: Path, capsys:
     assert main(["run", "flow.yaml", "--skills", "loud.py"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["each"] == [2, 4] and "loud 5" in captured.err and "loud" not in captured.out
+
+
+def test_what_a_run_lacks_has_codes_in_every_format(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "s.yaml").write_text("""\
+dialect: canonical
+name: s
+steps:
+  - {id: a, type: skill, config: {skill: nobody, parameters: {key: "{{ secrets.key }}"}}}
+""", encoding="utf-8")
+    assert main(["run", "s.yaml"]) == 1
+    text = capsys.readouterr().err
+    assert "s.yaml:4:42: error R001 step a:" in text and ": error R002 step a: the secret 'key'" in text
+    assert text.endswith("2 errors\n")
+    assert main(["run", "s.yaml", "--format", "json"]) == 1
+    rows = json.loads(capsys.readouterr().err)["findings"]
+    assert [(row["code"], row["severity"], row["line"]) for row in rows] == [("R001", "error", 4), ("R002", "error", 4)]
+    assert main(["run", "s.yaml", "--format", "sarif"]) == 1
+    results = json.loads(capsys.readouterr().err)["runs"][0]["results"]
+    assert [result["ruleId"] for result in results] == ["R001", "R002"]
+    assert main(["explain", "R001", "r002"]) == 0
+    explained = capsys.readouterr().out
+    assert "--skills" in explained and "--secret NAME=VALUE" in explained
+
+
+@pytest.mark.parametrize("option", ["=1", "="])
+def test_an_input_without_a_name_is_a_usage_mistake(
+    option: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(["flow.yaml", "-i", option], capsys, code=2)["status"] == "refused"
+    (folder / "free.yaml").write_text(  # declares no inputs, so it takes any
+        "dialect: canonical\nname: free\nsteps: [{id: w, type: wait, seconds: 1}]\n", encoding="utf-8")
+    assert main(["run", "free.yaml", "-i", option]) == 2
+    assert "has no name" in capsys.readouterr().err
