@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from aslant import keys
 from aslant.settings import Settings
-from aslant.step_types import STEP_TYPES, function_name
+from aslant.step_types import INTERNAL, STEP_TYPES, function_name
 from infra.local.cloud import LocalCloud
 from infra.local.functions import ACCOUNT, Handler
 from translator.pipeline import Compilation
@@ -29,26 +30,48 @@ class MissingWorkflow(Exception):
         super().__init__(f"{caller} calls the workflow {workflow}, which is not among the definitions")
 
 
+def create_store(cloud: LocalCloud, settings: Settings) -> None:
+    """The tables, the bucket and the key that steps and executions are kept with; what is there already stays."""
+    dynamodb = cloud.client("dynamodb")
+    tables = set(dynamodb.list_tables()["TableNames"])
+    for table in (keys.executions_table(settings.executions_table), keys.catalog_table(settings.catalog_table)):
+        if table["TableName"] not in tables:
+            dynamodb.create_table(**table)
+    kms = cloud.client("kms")
+    if settings.key not in {alias["AliasName"] for alias in kms.list_aliases()["Aliases"]}:
+        kms.create_alias(AliasName=settings.key, TargetKeyId=kms.create_key()["KeyMetadata"]["KeyId"])
+    cloud.client("s3").create_bucket(Bucket=settings.bucket)  # a repeated call changes nothing in us-east-1
+
+
 def register_functions(
     cloud: LocalCloud, compilations: Sequence[Compilation], wrap: Wrap, *, warm: bool
 ) -> dict[str, str]:
     """Registers the function of every step type in use, each wrapped by `wrap`; their names by step type.
 
-    `warm` imports them now: where time runs faster, the import of a first call would use up the step's timeout.
+    Makes sure that there is a store: no step runs without it. `warm` imports them now: where time runs faster, the import of a first call would use up the step's timeout.
     """
-    types = {step_type for compilation in compilations for step_type in compilation.functions.values()}
+    create_store(cloud, Settings.read())
+    machines = [*compilations, *(one.rollback for one in compilations if one.rollback is not None)]
+    types = {step_type for machine in machines for step_type in machine.functions.values()}
     for step_type in sorted(types):
-        folder = STEP_TYPES[step_type].folder or "unavailable"
-        handler = importlib.import_module(f"functions.steps.{folder}.handler").handler if warm else _lazy(folder)
+        module = _module(step_type)
+        handler = importlib.import_module(module).handler if warm else _lazy(module)
         cloud.function(function_name(step_type), wrap(handler))
     return {step_type: function_name(step_type) for step_type in types}
 
 
-def _lazy(folder: str) -> Handler:
+def _module(step_type: str) -> str:
+    """The module of a step type's handler."""
+    if step_type in INTERNAL:
+        return f"functions.{INTERNAL[step_type].folder}.handler"
+    return f"functions.steps.{STEP_TYPES[step_type].folder or 'unavailable'}.handler"
+
+
+def _lazy(module: str) -> Handler:
     """A handler whose module is imported by its first call, as in a cold Lambda."""
 
     def handler(event: dict[str, Any], context: Any) -> Any:
-        return importlib.import_module(f"functions.steps.{folder}.handler").handler(event, context)
+        return importlib.import_module(module).handler(event, context)
 
     return handler
 
@@ -63,6 +86,7 @@ def create_machines(
     """
     by_id = {compilation.workflow.id: compilation for compilation in compilations}
     arns: dict[str, str] = {}
+    undoing: dict[str, str] = {}
 
     def create(workflow: str, caller: str) -> str:
         if workflow in arns:
@@ -72,14 +96,27 @@ def create_machines(
                 raise MissingWorkflow(workflow, caller)
             arns[workflow] = cloud.state_machine(machine_name(workflow), _stand_in(workflow))
             return arns[workflow]
-        compilation = by_id[workflow]
-        targets = {place: functions[step_type] for place, step_type in compilation.functions.items()}
-        targets |= {place: create(child, workflow) for place, child in compilation.workflows.items()}
-        arns[workflow] = cloud.state_machine(machine_name(workflow), compilation.bind(targets))
+        arns[workflow] = cloud.state_machine(machine_name(workflow), bound(by_id[workflow]))
         return arns[workflow]
+
+    def undo(workflow: str) -> str:
+        """The machine that undoes executions of a workflow."""
+        if workflow not in undoing:
+            rollback = by_id[workflow].rollback
+            assert rollback is not None
+            undoing[workflow] = cloud.state_machine(rollback_name(workflow), bound(rollback))
+        return undoing[workflow]
+
+    def bound(compilation: Compilation) -> str:
+        targets = {place: functions[step_type] for place, step_type in compilation.functions.items()}
+        targets |= {place: create(child, compilation.workflow.id) for place, child in compilation.workflows.items()}
+        targets |= {place: undo(workflow) for place, workflow in compilation.rollbacks.items()}
+        return compilation.bind(targets)
 
     for compilation in compilations:
         create(compilation.workflow.id, "")
+        if compilation.rollback is not None:
+            undo(compilation.workflow.id)
     return arns
 
 
@@ -91,6 +128,11 @@ def machine_name(workflow: str) -> str:
     return f"{legal or 'workflow'}-{hashlib.sha256(workflow.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
+def rollback_name(workflow: str) -> str:
+    """The name of the state machine that undoes executions of a workflow."""
+    return f"{machine_name(workflow)}-rollback"
+
+
 def _stand_in(workflow: str) -> dict[str, Any]:
     name = workflow if not workflow.startswith("{%") else f" {workflow}"  # never read as code
     output = {"simulated": True, "workflow": name, "input": "{% $states.input.input %}"}
@@ -100,7 +142,7 @@ def _stand_in(workflow: str) -> dict[str, Any]:
 
 def create_channels(cloud: LocalCloud, compilations: Sequence[Compilation], settings: Settings) -> None:
     """The topic and the email sender that notifications use when they name none."""
-    if not any("notify" in compilation.functions.values() for compilation in compilations):
+    if not any({"notify", "approval"} & {*compilation.functions.values()} for compilation in compilations):
         return
     if settings.notify_topic == NOTIFY_TOPIC:
         cloud.client("sns").create_topic(Name=NOTIFY_TOPIC.rpartition(":")[2])

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from aslant import bootstrap
 from functions.steps.http.handler import handler
+from tests.unit.runtime.fakes import ForgetfulSteps
 
 HERE = Path(__file__).parent
 
@@ -26,6 +28,7 @@ Call = Callable[..., dict[str, Any]]
 def call(monkeypatch: pytest.MonkeyPatch) -> Call:
     """Calls the handler of http steps as Lambda does, with loopback open: `call(url, method="POST")` -> the output."""
     monkeypatch.setenv("ASLANT_HTTP_ALLOW", "127.0.0.1")
+    monkeypatch.setattr(bootstrap, "steps", lambda settings, store=ForgetfulSteps(): store)
 
     def send(url: str, **config: Any) -> dict[str, Any]:
         event = {"step": "fetch", "type": "http", "execution": {"id": "e-1", "tenant": "t", "workflow": "w"},

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from aslant import bootstrap, keys
+from aslant import bootstrap
 from aslant.adapters import clients
 from aslant.approvals import Decision
 from aslant.settings import Settings
@@ -26,7 +26,6 @@ class Deployed:
         self.cloud = cloud
         self.events: list[dict[str, Any]] = []
         self.settings = Settings.read()
-        cloud.client("dynamodb").create_table(**keys.executions_table(self.settings.executions_table))
         functions = provision.register_functions(cloud, compilations, self._watched, warm=True)
         self.arns = provision.create_machines(cloud, compilations, functions, simulate=False)
         self.main = compilations[0].workflow.id

@@ -12,7 +12,16 @@ from typing import Any
 
 import pytest
 
+from aslant import bootstrap
+from tests.unit.runtime.fakes import ForgetfulSteps
+
 EVENTS = Path(__file__).parents[3] / "events" / "steps"
+
+
+@pytest.fixture(autouse=True)
+def step_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every call of a handler is a step's first."""
+    monkeypatch.setattr(bootstrap, "steps", lambda settings, store=ForgetfulSteps(): store)
 
 
 @dataclass

@@ -86,6 +86,18 @@ class MemorySteps:
         return record
 
 
+class ForgetfulSteps(MemorySteps):
+    """Records that are gone once the step has ended, so that a test may call the same step again."""
+
+    def finish(self, key: StepKey, began: StepRecord, *, now: int, output: Any, usage: Mapping[str, float]) -> StepRecord:
+        record = super().finish(key, began, now=now, output=output, usage=usage)
+        self.forget(key)
+        return record
+
+    def fail(self, key: StepKey, began: StepRecord, *, now: int, failure: Failure, usage: Mapping[str, float]) -> None:
+        self.forget(key)
+
+
 class MemoryArtifacts:
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
+import uuid
 
 import pytest
 
@@ -24,8 +25,24 @@ def handler_of(logic):
 
 
 def event(config=None, **more):
-    return {"step": "review", "type": "test", "execution": {"id": "e1", "tenant": "acme"}, "attempt": 0,
+    return {"step": "review", "type": "test", "execution": {"id": "e1", "tenant": "acme"},
             "config": config or {}, **more}
+
+
+def another(config=None, **more):
+    """A step of an execution that has no records yet."""
+    return event(config, execution={"id": str(uuid.uuid4()), "tenant": "acme"}, **more)
+
+
+def after(attempts, **more):
+    """The step's next event in an execution in which it failed so many times."""
+    for _ in range(attempts):
+        failure(handler_of(fail), event())
+    return event(**more)
+
+
+def fail(config, run):
+    raise errors.ServerError("down")
 
 
 def failure(handler, payload):
@@ -65,10 +82,10 @@ def test_what_the_logic_is_told():
         def get_remaining_time_in_millis(self):
             return 10_000
 
-    handler(event(iteration=[2, 0], attempt=3, token="t", timeout=60), Context())
+    handler(event(iteration=[2, 0], token="t", timeout=60), Context())
     handler(event(execution="arn:aws:states:us-east-1:1:execution:m:e", timeout=5), None)
     run, by_hand = seen
-    assert (run.label, run.tenant, run.execution, run.attempt, run.token) == ("review[2][0]", "acme", "e1", 3, "t")
+    assert (run.label, run.tenant, run.execution, run.attempt, run.run, run.token) == ("review[2][0]", "acme", "e1", 0, 1, "t")
     assert 5 < run.deadline - time.monotonic() <= 9.5
     assert by_hand.execution.startswith("arn:") and by_hand.tenant == "default"
     assert by_hand.remaining() <= 5 and by_hand.remaining(1) <= 1
@@ -101,7 +118,7 @@ def test_secrets_are_put_in_place_by_pointer(secrets):
     config = {"value": {"list": [0, {"a/b": None}], "pin": None}}
     assert handler(event(config, secrets=places), None)["output"][1:] == [5432, "str"]
     texts: list[str] = []
-    handler_of(lambda config, run: texts.append(config.text) or result(None))(event(config, secrets=places), None)
+    handler_of(lambda config, run: texts.append(config.text) or result(None))(another(config, secrets=places), None)
     assert texts == ['Bearer s3cr3t-value/{"n":100}{x}']
     assert config == {"value": {"list": [0, {"a/b": None}], "pin": None}}
 
@@ -121,7 +138,7 @@ def test_secrets_do_not_leave_by_the_output_nor_by_an_error(secrets):
     places = {"/text": [{"secret": "token"}]}
     output = handler_of(leak)(event({}, secrets=places), None)
     assert output["output"] == {"echo": "***", "nested": [{"***": 1}], "b64": "***"}
-    error = failure(handler_of(leak), event({"value": "raise"}, secrets=places))
+    error = failure(handler_of(leak), another({"value": "raise"}, secrets=places))
     assert type(error).__name__ == "RuntimeError"
     assert str(error) == "step review: could not log in with ***"
     assert error.__cause__ is None and error.__context__ is None
@@ -168,9 +185,9 @@ def test_the_limit_counts_utf8_bytes_of_json(length, fits):
         text = character * (length // width) + "x" * (length % width)
         handler = handler_of(lambda config, run, text=text: result(text))
         if fits:
-            assert handler(event(), None)["output"] == text
+            assert handler(another(), None)["output"] == text
         else:
-            error = failure(handler, event(iteration=[7]))
+            error = failure(handler, another(iteration=[7]))
             assert type(error) is errors.PayloadTooLarge
             assert "review[7]" in str(error) and "262,145" in str(error)
 
@@ -212,7 +229,7 @@ def test_which_failures_a_plan_retries(kind, attempt, on, name):
 def test_no_attempt_runs_beyond_the_plan(attempt, runs):
     ran = []
     handler = handler_of(lambda config, run: ran.append(1) or result("done"))
-    payload = event(attempt=attempt, retry={"max_attempts": 3, "delays": [1, 2], "on": []})
+    payload = after(attempt, retry={"max_attempts": 3, "delays": [1, 2], "on": []})
     if runs:
         assert handler(payload, None)["output"] == "done"
     else:
@@ -229,11 +246,9 @@ def test_adaptive_waits_at_least_as_long_as_it_was_asked_to(retry_after, number)
 
 
 def test_a_renamed_error_says_what_it_was():
-    def logic(config, run):
-        raise errors.ServerError("down")
-
-    error = failure(handler_of(logic), event(retry=plan()))
+    error = failure(handler_of(fail), event(retry=plan()))
     assert (type(error).__name__, str(error)) == ("Retry.1", "step review: down (ServerError)")
-    assert type(failure(handler_of(logic), event(retry=plan(), attempt=3))) is errors.ServerError
+    assert [type(failure(handler_of(fail), event(retry=plan()))).__name__ for _ in range(3)] == \
+        ["Retry.2", "Retry.3", "ServerError"]
 
 
