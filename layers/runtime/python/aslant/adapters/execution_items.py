@@ -1,14 +1,14 @@
 """Records of executions as items and back.
 
 A field of a record is a column of the same name; what is neither a text, a number nor a boolean is a JSON text, so that
-numbers stay exact. Fields that are empty have no column. Step records are `aslant.adapters.dynamo_steps`'s.
+numbers stay exact. Fields that are empty have no column, unless a record cannot be without. Step records are `aslant.adapters.dynamo_steps`'s.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Any, TypeVar
 
 from aslant import keys
@@ -27,7 +27,10 @@ def columns(record: Any) -> Row:
     """The columns of a record."""
     found: Row = {}
     for field in fields(record):
-        attribute = _attribute(field.name, getattr(record, field.name))
+        value = getattr(record, field.name)
+        attribute = _attribute(field.name, value)
+        if value == "" and field.default is MISSING:
+            attribute = {"S": ""}
         if attribute is not None:
             found[field.name] = attribute
     return found
@@ -52,6 +55,8 @@ def record(kind: type[Record], row: Mapping[str, Mapping[str, Any]]) -> Record:
     values: dict[str, Any] = {}
     for field in fields(kind):
         if field.name not in row:
+            if field.default is MISSING and field.default_factory is MISSING:
+                values[field.name] = ""  # an empty text has no column, such as the user of one started by hand
             continue
         tag, value = next(iter(row[field.name].items()))
         values[field.name] = json.loads(value) if field.name in _JSON else int(value) if tag == "N" else value
