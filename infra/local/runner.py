@@ -279,7 +279,7 @@ class _Loop:
         failed = None if whole else self.tracker.culprit(ended.error, message_of(ended.cause))
         name = ended.error or {"timed_out": "States.Timeout", "cancelled": "Cancelled"}.get(status, "Failed")
         message = message_of(ended.cause) or (failed.message if failed else "")
-        if name == "States.DataLimitExceeded":
+        if name == "States.DataLimitExceeded" and "assigned variables" not in message:
             message = f"{message} A state passes on {MAX_PAYLOAD:,} bytes of JSON at most.".strip()
         if whole and not message:
             message = f"the run took longer than its {self.main.definition.get('TimeoutSeconds', 0):g} s"

@@ -1,4 +1,4 @@
-"""JSONata, variables and Choice: moto pastes values into the text of an expression and has no engine."""
+"""JSONata and Choice: moto pastes values into the text of an expression and has no engine."""
 
 from __future__ import annotations
 
@@ -107,43 +107,6 @@ def string_jsonata(self: Any, env: Any) -> None:
 )
 def string_variable(self: Any, env: Any) -> None:
     env.stack.append(evaluate(env, self.expression))
-
-
-@patch(
-    "parser.asl.eval.variable_store:VariableStore.get_assigned_variables",
-    gap="strings in the history's assignedVariables are not escaped",
-    fingerprint="accd1b2a7446",
-)
-def assigned_variables(self: Any) -> dict[str, str]:
-    return {name: json.dumps(self.get(name), separators=(",", ":")) for name in sorted(self._declaration_tracing)}
-
-
-@patch(
-    _COMPONENT + "common.assign.assign_decl:AssignDecl._eval_body",
-    gap="Assign takes effect before Output is evaluated; on AWS both see the old values",
-    fingerprint="652b8326e85d",
-)
-def assign(self: Any, env: Any) -> None:
-    values: dict[str, Any] = {}
-    for binding in self.declaration_bindings:
-        binding.eval(env=env)
-        values.update(env.stack.pop())
-    env.variable_store._pending = values
-
-
-@patch(
-    _COMPONENT + "state.state:CommonStateField._get_state_exited_event_details",
-    gap="the end of a state is where the values of Assign (see there) take effect",
-    fingerprint="82ead97874bb",
-    wraps=True,
-)
-def state_exited(original: Any) -> Any:
-    def details(self: Any, env: Any) -> Any:
-        for name, value in vars(env.variable_store).pop("_pending", {}).items():
-            env.variable_store.set(name, value)
-        return original(self, env)
-
-    return details
 
 
 @patch(

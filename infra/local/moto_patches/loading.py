@@ -43,6 +43,7 @@ def load_interpreter() -> None:
             tables,
             texts,
             tokens,
+            variables,
         )
     finally:
         if stand_in:
