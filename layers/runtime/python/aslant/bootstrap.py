@@ -11,7 +11,12 @@ from aslant import ports
 from aslant.settings import Settings
 
 if TYPE_CHECKING:
-    from aslant.approvals import Approvals
+    from aslant.approvals.links import Links
+    from aslant.approvals.service import Approvals, Notify
+    from aslant.contracts import Json
+    from aslant.executions.service import Executions
+    from aslant.executions.store import ExecutionStore
+    from aslant.messages import Ports as Messages
 
 
 def secrets(settings: Settings) -> ports.Secrets:
@@ -58,12 +63,61 @@ def events(settings: Settings) -> ports.Events:
     return EventBus(settings.region)
 
 
+def bus(settings: Settings) -> ports.Bus:
+    """The bus that the installation's own events go to."""
+    from aslant.adapters.event_bus import EventBridgeBus
+
+    return EventBridgeBus(settings.region, settings.event_bus)
+
+
+def messages(settings: Settings) -> Messages:
+    """Every way a message can go; each port is made when it is first used."""
+    from aslant.messages import Ports
+
+    return Ports(
+        topics=lambda: topics(settings), mailer=lambda: mailer(settings), events=lambda: events(settings),
+        http=lambda: http(settings),
+    )
+
+
 def approvals(settings: Settings) -> Approvals:
     """Requests in the executions table, answers to the state machines of this account."""
     from aslant.adapters.aws_approvals import DynamoApprovals, StepFunctionsCallbacks
-    from aslant.approvals import Approvals
+    from aslant.adapters.kms import KmsCipher
+    from aslant.approvals.service import Approvals
 
-    return Approvals(DynamoApprovals(settings.region, settings.executions_table), StepFunctionsCallbacks(settings.region))
+    def is_paused(tenant: str, execution: str) -> bool:
+        from aslant.adapters.dynamo_executions import DynamoExecutions
+
+        store = DynamoExecutions(settings.region, settings.executions_table, artifacts(settings))
+        record = store.read(tenant, execution)
+        return record is not None and record.status == "paused"
+
+    return Approvals(
+        DynamoApprovals(settings.region, settings.executions_table), StepFunctionsCallbacks(settings.region),
+        KmsCipher(settings.region, settings.key), timers(settings), is_paused,
+    )
+
+
+def approval_notices(settings: Settings) -> Notify:
+    """Tells people of requests."""
+
+    def notify(item: dict[str, Json], kind: str) -> None:
+        from aslant.approvals import notices
+
+        notices.notify(item, kind, settings, messages(settings), lambda: links(settings))
+
+    return notify
+
+
+def links(settings: Settings) -> Links | None:
+    """Signed links; None where the installation has no address that people reach."""
+    from aslant.adapters.link_secret import link_secret
+    from aslant.approvals.links import Links
+
+    if not settings.public_url:
+        return None
+    return Links(settings.public_url, link_secret(settings.region, settings.secret_prefix))
 
 
 def timers(settings: Settings) -> ports.Timers:
@@ -83,3 +137,45 @@ def steps(settings: Settings) -> ports.StepStore:
     from aslant.adapters.dynamo_steps import DynamoSteps
 
     return DynamoSteps(settings.region, settings.executions_table, artifacts(settings))
+
+
+def execution_store(settings: Settings) -> ExecutionStore:
+    """Executions in their table, large values in the bucket."""
+    from aslant.adapters.dynamo_executions import DynamoExecutions
+
+    return DynamoExecutions(settings.region, settings.executions_table, artifacts(settings))
+
+
+def machines(settings: Settings) -> ports.Machines:
+    from aslant.adapters.aws_machines import StepFunctionsMachines
+
+    return StepFunctionsMachines(settings.region)
+
+
+def releases(settings: Settings) -> ports.Releases:
+    """The catalog table."""
+    from aslant.adapters.dynamo_catalog import DynamoCatalog
+
+    return DynamoCatalog(settings.region, settings.catalog_table)
+
+
+def executions(settings: Settings) -> Executions:
+    """The service on the tables and state machines of these settings, by the system's clock."""
+    import time
+
+    from aslant import sla
+    from aslant.executions.service import Executions
+    from aslant.notices import notice_of
+    from aslant.recording import Recorder
+
+    def now() -> int:
+        return time.time_ns() // 1_000_000
+
+    store, engine, catalog = execution_store(settings), machines(settings), releases(settings)
+    recorder = Recorder(store, engine, catalog, timers(settings), now)
+    return Executions(
+        store, engine, catalog, now, approvals(settings),
+        on_start=lambda execution, release: sla.arm(timers(settings), execution, release),
+        on_end=lambda execution: sla.disarm(timers(settings), execution),
+        record_end=lambda execution, described: recorder.record(notice_of(execution.arn, described)),
+    )

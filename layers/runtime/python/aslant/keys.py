@@ -79,6 +79,18 @@ def partition(tenant: str, execution: str) -> str:
     return f"{_part(tenant)}#execution#{_part(execution)}"
 
 
+def owner(pk: str) -> tuple[str, str, str]:
+    """What a partition is of: the tenant, `execution` or `workflow`, and its id. Raises ValueError for another text."""
+    tenant, kind, identifier = pk.split("#")
+    if kind not in ("execution", "workflow"):
+        raise ValueError(f"no partition of either table: {kind}")
+    return _whole(tenant), kind, _whole(identifier)
+
+
+def _whole(part: str) -> str:
+    return part.replace("%23", "#").replace("%25", "%")
+
+
 def execution(tenant: str, identifier: str) -> Key:
     return Key(partition(tenant, identifier), EXECUTION)
 

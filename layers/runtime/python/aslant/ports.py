@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from aslant.contracts import Json
 
 if TYPE_CHECKING:
+    from aslant.events import Event
     from aslant.executions.records import Failure, StepRecord
     from aslant.releases import Release
 
@@ -91,6 +92,14 @@ class Mailer(Protocol):
 class Events(Protocol):
     def put(self, bus: str, source: str, detail_type: str, detail: Mapping[str, Json]) -> str:
         """The id of an event put on a bus."""
+
+
+class Bus(Protocol):
+    def publish(self, events: Sequence[Event]) -> Sequence[str]:
+        """Puts up to ten events on the bus in one request: what went wrong with each, empty where nothing did.
+
+        Raises a StepError when the whole request failed.
+        """
 
 
 class Callbacks(Protocol):

@@ -1,0 +1,173 @@
+"""From the records of a stream to events on the bus and checkpoints: everything once, nothing left out.
+
+A batch may come again, in whole or in part. Events have the same ids then, and a checkpoint that is there is not made
+again; so after a crash anywhere the records simply come once more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from aslant import observability, ports
+from aslant.errors import ConflictError, NotFoundError, StepError
+from aslant.events import Change, Event, change_of, events_of
+from aslant.executions import checkpoints
+from aslant.executions.checkpoints import StepEvent
+from aslant.executions.records import Execution
+from aslant.executions.store import ExecutionStore
+
+Json = Any
+Record = Mapping[str, Any]
+
+BY = "policy"  # who makes the checkpoints
+_BATCH = 10    # entries of one PutEvents
+_ROUNDS = 6    # requests in a row in which something failed
+_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds after a request in which something failed
+_RESERVE = 3.0  # seconds of the invocation that are kept for the answer
+_TRIES = 10    # of a checkpoint whose number others take
+
+
+@dataclass(slots=True)
+class Publisher:
+    """Works on the records of one shard. `time_left` gives the seconds that the invocation may still take."""
+
+    bus: ports.Bus
+    store: ExecutionStore
+    releases: ports.Releases
+    time_left: Callable[[], float]
+    sleep: Callable[[float], None] = time.sleep
+    _policies: dict[tuple[str, str, str | None], Mapping[str, Json] | None] = field(default_factory=dict)
+    _executions: dict[tuple[str, str, int], Execution | None] = field(default_factory=dict)
+
+    def work(self, records: Sequence[Record]) -> str | None:
+        """The sequence number of the first record that has to come again, or None."""
+        found: list[tuple[int, Event]] = []
+        changes: list[tuple[int, Change]] = []
+        for index, record in enumerate(records):
+            try:
+                found += [(index, event) for event in events_of(record)]
+                change = change_of(record)
+            except (KeyError, TypeError, ValueError) as error:
+                # Trying again would never help, and the shard would stand still for a day.
+                where = {"sequence": record.get("dynamodb", {}).get("SequenceNumber")}
+                observability.log("ERROR", "a record tells nothing", where, error=f"{type(error).__name__}: {error}")
+                continue
+            if change is not None:
+                changes.append((index, change))
+        failed = self._publish(found)
+        for index, change in changes:
+            if failed is not None and index >= failed:
+                break
+            try:
+                self._checkpoint(change)
+            except StepError as error:
+                observability.log("ERROR", "a checkpoint failed", {"sequence": change.sequence}, error=str(error))
+                failed = index
+        return None if failed is None else str(records[failed]["dynamodb"]["SequenceNumber"])
+
+    def _publish(self, found: Sequence[tuple[int, Event]]) -> int | None:
+        """The index of the first record with an event that the bus did not take.
+
+        A request has one event of each execution at most: so none overtakes an earlier one that is not taken.
+        """
+        waiting = list(found)
+        rounds = 0
+        while waiting:
+            batch: dict[tuple[str, str, str], tuple[int, Event]] = {}
+            for index, event in waiting:
+                batch.setdefault((event.tenant, event.execution, event.workflow if not event.execution else ""), (index, event))
+                if len(batch) == _BATCH:
+                    break
+            problem = self._send(list(batch.values()), waiting)
+            if not problem:
+                rounds = 0
+                continue
+            rounds += 1
+            pause = min(_PAUSE * 2 ** (rounds - 1), _LONGEST_PAUSE)
+            if rounds >= _ROUNDS or self.time_left() < pause + _RESERVE:
+                observability.log("ERROR", "events wait", {"events": len(waiting)}, error=problem)
+                return min(index for index, _ in waiting)
+            self.sleep(pause)
+        return None
+
+    def _send(self, batch: Sequence[tuple[int, Event]], waiting: list[tuple[int, Event]]) -> str:
+        """Takes what was published out of `waiting`; what went wrong with one of the others."""
+        try:
+            answers = self.bus.publish([self._complete(event) for _, event in batch])
+        except StepError as error:
+            return str(error)
+        taken = {event.id for (_, event), answer in zip(batch, answers, strict=True) if not answer}
+        waiting[:] = [entry for entry in waiting if entry[1].id not in taken]
+        return next((answer for answer in answers if answer), "")
+
+    def _complete(self, event: Event) -> Event:
+        """The event with the workflow that its item does not name."""
+        if event.workflow or not event.execution:
+            return event
+        execution = self._execution(event.tenant, event.execution, int(event.payload.get("run") or 0))
+        return replace(event, workflow=execution.workflow) if execution is not None else event
+
+    def _checkpoint(self, change: Change) -> None:
+        """The checkpoint that is due after what happened to a step."""
+        happened = _step_event(change)
+        if happened is None or change.after is None:
+            return
+        run = int(change.after.get("run", 1))
+        execution = self._execution(change.tenant, change.owner, run)
+        policy = self._policy(change, execution)
+        # What needs no look at the records is decided first: most steps make no checkpoint.
+        if checkpoints.due(policy, None, happened._replace(completed=1_000_000_000)) is None:
+            return
+        for _ in range(_TRIES):
+            last = self.store.last_checkpoint(change.tenant, change.owner)
+            if last is not None and last.at >= happened.at and any(
+                each.at == happened.at for each in (last, *self.store.checkpoints(change.tenant, change.owner))
+            ):
+                return  # made when the record came before
+            records = self.store.steps(change.tenant, change.owner)
+            completed = len(checkpoints.completed_by(records, happened.at))
+            reason = checkpoints.due(policy, last, happened._replace(completed=completed))
+            if reason is None:
+                return
+            number = last.number + 1 if last is not None else 1
+            taken = checkpoints.taken(records, number=number, at=happened.at, reason=reason, by=BY, run=run)
+            if self.store.put_checkpoint(change.tenant, change.owner, taken):
+                return
+        raise ConflictError(f"the checkpoints of the execution {change.owner} keep changing")
+
+    def _policy(self, change: Change, execution: Execution | None) -> Mapping[str, Json] | None:
+        workflow = execution.workflow if execution is not None else str((change.after or {}).get("workflow", ""))
+        if not workflow:
+            return None
+        # A child's first steps may be faster than the notice that makes its record; then the published version tells.
+        version = execution.version if execution is not None else None
+        place = (change.tenant, workflow, version)
+        if place not in self._policies:
+            try:
+                self._policies[place] = self.releases.get(*place)["settings"].get("checkpoint")
+            except NotFoundError:
+                self._policies[place] = None
+        return self._policies[place]
+
+    def _execution(self, tenant: str, id: str, run: int) -> Execution | None:
+        """The execution, read once for each run: its version may change between two."""
+        if self._executions.get((tenant, id, run)) is None:
+            self._executions[tenant, id, run] = self.store.read(tenant, id)
+        return self._executions[tenant, id, run]
+
+
+def _step_event(change: Change) -> StepEvent | None:
+    """What a policy is asked about; None for native states, undone steps and what is no change of a step."""
+    after, before = change.after, change.before or {}
+    if after is None or not change.sort.startswith("step#") or after.get("native") or str(after["step"]).startswith("undo "):
+        return None
+    status, kind = after["status"], str(after.get("type", ""))
+    if status == "running":
+        first = after.get("attempts") == 1 and after.get("begun_at") != before.get("begun_at")
+        return StepEvent("began", kind, int(after["begun_at"]), 0) if first else None
+    if status not in ("completed", "failed") or (status, after.get("run")) == (before.get("status"), before.get("run")):
+        return None
+    return StepEvent(status, kind, int(after["finished_at"]), 0)
