@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from translator.asl.block import Origin
@@ -24,6 +24,7 @@ from translator.passes.computed import prepare_computed
 from translator.passes.fold import fold
 from translator.passes.policies import report_policies
 from translator.passes.resolve import resolve_names
+from translator.rollback.compile import Rollback, finish_rollback, prepare_rollback
 from translator.source import Map, load
 
 
@@ -39,8 +40,8 @@ class Compilation:
     """A compiled workflow.
 
     `definition` is ASL in which the names of functions and of other state machines are placeholders: `${function_http}` in
-    `FunctionName`, `${workflow_child}` in `StateMachineArn`, and nowhere else. `functions` and `workflows` tell what each
-    placeholder stands for; `source_map` tells which step a state belongs to.
+    `FunctionName`, `${workflow_child}` in `StateMachineArn`, and nowhere else. `functions`, `workflows` and `rollbacks` tell
+    what each placeholder stands for; `source_map` tells which step a state belongs to.
     """
 
     workflow: Workflow
@@ -52,6 +53,8 @@ class Compilation:
     source_map: Mapping[str, Origin]
     estimate: Estimate
     graph: Graph  # its steps have what is known put in
+    rollback: Compilation | None = None  # what undoes an execution: a machine of its own, for the same workflow
+    rollbacks: Mapping[str, str] = field(default_factory=dict)  # placeholders for machines that undo executions of a workflow
 
     @property
     def type(self) -> str:
@@ -72,6 +75,7 @@ class _Read:
     dialect: str = ""
     workflow: Workflow | None = None
     graph: Graph | None = None
+    rollback: Rollback | None = None
 
 
 def compile_sources(
@@ -163,6 +167,7 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
     report_policies(workflow, findings)
     report_settings(workflow, findings)
     check_children(workflow, workflows, findings)
+    undoing = prepare_rollback(workflow, workflows, findings)
     workflow = prepare_computed(workflow, findings)
     graph = build_graph(workflow, findings)
     if graph is None:
@@ -172,16 +177,23 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
         for scope in graph.scopes():
             for step in scope.steps:
                 check_types(step, workflow, findings)
+    rollback = finish_rollback(undoing, workflow, graph, findings) if undoing is not None else None
     if not findings.has_errors:
-        read.workflow, read.graph = fold(workflow, graph), graph
+        read.workflow, read.graph, read.rollback = fold(workflow, graph), graph, rollback
 
 
 def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compilation:
     assert read.workflow is not None and read.graph is not None
     findings = read.findings
     _check_execution_type(read.workflow, findings)
-    emitted = emit_machine(read.workflow, read.graph, workflows, findings)
+    undo = read.rollback
+    emitted = emit_machine(
+        read.workflow, read.graph, workflows, findings,
+        recorded=undo.recorded if undo is not None else frozenset(), items=undo.items if undo is not None else frozenset(),
+        rolls_back=undo is not None and undo.starts,
+    )
     check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings)
+    rollback = _emit_rollback(read, undo, workflows) if undo is not None else None
     if findings.has_errors:
         raise TranslatorError(findings.sorted())
     figures = estimate(emitted.definition)
@@ -191,9 +203,19 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compi
             f"about {figures.cost.events[1]:,} of 25,000 events when every loop has {figures.items} items",
             read.workflow.at,
         )
+    starts = {"rollback": read.workflow.id} if undo is not None and undo.starts else {}
     return Compilation(
         read.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, findings.sorted(),
-        emitted.origins, figures, read.graph,
+        emitted.origins, figures, read.graph, rollback, starts,
+    )
+
+
+def _emit_rollback(read: _Read, undo: Rollback, workflows: Mapping[str, Workflow]) -> Compilation:
+    emitted = emit_machine(undo.workflow, undo.graph, workflows, read.findings, recorded=undo.undos)
+    check_machine(emitted.definition, emitted.origins, undo.graph, undo.workflow, read.findings)
+    return Compilation(
+        undo.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, (), emitted.origins,
+        estimate(emitted.definition), undo.graph,
     )
 
 

@@ -48,7 +48,8 @@ def check_machine(
     seen: set[str] = set()
     place: dict[str, list[tuple[_Map, str]]] = {}
     for one in maps:
-        problems += _check_map(one, seen)
+        answers = {name for name in one.states if name in origins and _is_answer(origins[name], one, name)}
+        problems += _check_map(one, seen, answers)
         for name in one.states:
             origin = origins.get(name)
             if origin is None:
@@ -89,7 +90,17 @@ def _targets(state: Mapping[str, Any]) -> list[str]:
     return [rule["Next"] for rule in rules_] + [state[key] for key in ("Next", "Default") if key in state]
 
 
-def _check_map(one: _Map, seen: set[str]) -> Iterator[str]:
+def _is_answer(origin: Origin, one: _Map, name: str) -> bool:
+    """Whether the state is the choice by an escalation's answer, whose first way leads back to the step."""
+    return origin.role == "escalation" and one.states[name]["Type"] == "Choice"
+
+
+def _onwards(one: _Map, name: str, answers: set[str]) -> list[str]:
+    """Where a state leads to, without ways back."""
+    return _targets(one.states[name])[1 if name in answers else 0 :]
+
+
+def _check_map(one: _Map, seen: set[str], answers: set[str]) -> Iterator[str]:
     states = one.states
     one.number = {name: position for position, name in enumerate(states)}
     for name, state in states.items():
@@ -111,15 +122,15 @@ def _check_map(one: _Map, seen: set[str]) -> Iterator[str]:
         for variable in state.get("Assign", {}):
             if len(variable) > MAX_NAME:
                 yield f"the variable {variable!r} is longer than {MAX_NAME} characters"
-    yield from _find_reach(one)
+    yield from _find_reach(one, answers)
 
 
-def _find_reach(one: _Map) -> Iterator[str]:
-    """What each state can lead to. The states of a map never form a circle: loops are Map states."""
+def _find_reach(one: _Map, answers: set[str]) -> Iterator[str]:
+    """What each state can lead to. Only answers to escalations lead back: loops are Map states."""
     states = one.states
     waiting = dict.fromkeys(states, 0)
-    for state in states.values():
-        for target in set(_targets(state)):
+    for name in states:
+        for target in set(_onwards(one, name, answers)):
             if target in waiting:
                 waiting[target] += 1
     ready = [name for name, count in waiting.items() if not count]
@@ -132,7 +143,7 @@ def _find_reach(one: _Map) -> Iterator[str]:
     while ready:
         name = ready.pop()
         order.append(name)
-        for target in set(_targets(states[name])):
+        for target in set(_onwards(one, name, answers)):
             if target in waiting:
                 waiting[target] -= 1
                 if not waiting[target]:
@@ -143,7 +154,7 @@ def _find_reach(one: _Map) -> Iterator[str]:
     one.reach = [0] * len(states)
     for name in reversed(order):
         mask = 1 << one.number[name]
-        for target in _targets(states[name]):
+        for target in _onwards(one, name, answers):
             if target in one.number:
                 mask |= one.reach[one.number[target]]
         one.reach[one.number[name]] = mask

@@ -76,12 +76,14 @@ def _machine(machine: Mapping[str, Any], items: int) -> Cost:
     """The cost from the start on, over all paths; states are looked at after everything that they lead to."""
     states = machine["States"]
     known: dict[str, Cost] = {}
+    met: set[str] = set()  # a way back, to another try after an escalation, is not followed
     stack = [machine["StartAt"]]
     while stack:
         name = stack[-1]
         state = states[name]
         ways = _ways(state)
-        missing = [target for target in ways if target not in known]
+        missing = [target for target in ways if target not in known and target not in met]
+        met.add(name)
         if missing and name not in known:
             stack.extend(missing)
             continue
@@ -90,7 +92,8 @@ def _machine(machine: Mapping[str, Any], items: int) -> Cost:
             continue
         after: Cost | None = None
         for target in ways:
-            after = known[target] if after is None else after.either(known[target])
+            if target in known:
+                after = known[target] if after is None else after.either(known[target])
         known[name] = _state(state, items) + (after or Cost())
     return known[machine["StartAt"]]
 

@@ -29,7 +29,7 @@ from translator.findings import asl as rules
 from translator.model.values import constant
 from translator.model.workflow import Step
 from translator.passes.fold import as_node
-from translator.passes.policies import reactions
+from translator.passes.policies import handles
 
 INLINE_CONCURRENCY = 40  # https://docs.aws.amazon.com/step-functions/latest/dg/state-map-inline.html
 DEFAULT_CONCURRENCY = 10
@@ -109,11 +109,13 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
     writer = machine.writer(block, step, machine.own_input(block, step))
     node = as_node(step.config["value"])
     native = writer.refuse_secrets(node) or is_native(node)
-    if reactions(step, machine.workflow) or (step.retry or machine.workflow.settings.retry) and not native:
-        machine.findings.add(
-            rules.NATIVE_FAILURE, f"{step.id!r} runs in a function, so that its failure can be handled", step.at
-        )
+    recorded = step.id in machine.recorded
+    if recorded or handles(step, machine.workflow) or (step.retry or machine.workflow.settings.retry) and not native:
+        why = "a rollback finds its result" if recorded else "its failure can be handled"
+        machine.findings.add(rules.NATIVE_FAILURE, f"{step.id!r} runs in a function, so that {why}", step.at)
         state = invoke(machine, writer, run, evaluation(writer, [node]), {}, "transform")
+        if recorded:
+            state["Arguments"]["Payload"]["part"] = ""  # the record is that of the step itself
         return finish(machine, block, run, state, "$states.result.Payload.output.e0", following), writer.deferred
     source = writer.source(node)
     result = query(source)
@@ -192,8 +194,18 @@ def _instant(machine: Machine, writer: Writer, step: Step) -> Any:
     return instant.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def items(writer: Writer, step: Step) -> Any:
-    """The `Items` of a loop: its list, cut into batches if it has a batch size."""
+def is_computed(step: Step) -> bool:
+    """Whether the step is a value that an expression says completely."""
+    return step.type in COMPUTED and "value" in step.config
+
+
+def items(writer: Writer, step: Step, recorded: bool = False) -> Any:
+    """The `Items` of a loop: its list, cut into batches if it has a batch size. A `recorded` one is evaluated before."""
+    if recorded:
+        list_ = writer.deferred.add(as_node(step.items), "the items are recorded for a rollback")
+        return query(
+            f"($count({list_})=0?[]:$partition({list_},{step.batch_size}))" if step.batch_size else list_
+        )
     if step.batch_size is None:
         known, plain = constant(step.items)
         return plain if known and "{%" not in str(plain) and "${" not in str(plain) else query(writer.structure(step.items))

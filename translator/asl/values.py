@@ -30,6 +30,7 @@ META = {
 CONTEXT = {
     "input": "$states.context.Execution.Input.input",
     "context": "$merge([$states.context.Execution.Input.context])",  # an object, also when there is none
+    "rollback": "$states.context.Execution.([Input.rollback,{\"error\":Input.error}][0])",  # why a rollback was started
 }
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from aslant.step_types import STEP_TYPES
+from aslant.step_types import INTERNAL, STEP_TYPES
 from translator.asl.names import VariableNames
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
 from translator.expressions.jsonata import is_native
 from translator.expressions.tree import Slot
 from translator.model.values import expressions_of, reads_of
+from translator.model.workflow import UNDO_LOOP
 
 # The kinds of values that a step leaves behind.
 DEFINED = ("output", "status", "error", "route")
@@ -95,12 +96,12 @@ def unset(slot: Slot) -> object:
 
 
 def indexes_of(run: Run) -> set[Slot]:
-    """The indexes of the loops around a step that calls a function or a workflow, which tell its iterations apart."""
-    kind = STEP_TYPES.get(run.step.type)
-    calls = kind is not None and not kind.native or run.step.type == "workflow"
+    """The indexes of the loops around a step that calls something or waits, which tell its iterations apart."""
+    kind = STEP_TYPES.get(run.step.type) or INTERNAL.get(run.step.type)
+    calls = kind is not None and not kind.native or run.step.type in ("workflow", "wait")
     if not run.frame.loops or not (calls or any(not is_native(node) for node in expressions_of(run.step))):
         return set()
-    return {Slot("index", loop) for loop in run.frame.loops}
+    return {Slot("item" if loop == UNDO_LOOP else "index", loop) for loop in run.frame.loops}
 
 
 def find_direct(plan: Plan | None, variables: Variables) -> None:

@@ -47,8 +47,8 @@ WORKFLOW_KEYS = (
 )
 STEP_KEYS = (
     "id", "name", "description", "type", "config", "depends_on", "when", "output_key", "retry", "timeout", "heartbeat",
-    "on_failure", "compensation", "cache", "checkpoint", "pure", "labels", "cases", "default", "mode", "branches",
-    "wait_for_all", "max_parallel", "items", "item_name", "index_name", "steps", "batch_size", "on_item_error",
+    "on_failure", "compensation", "cache", "checkpoint", "pure", "undo_failed", "labels", "cases", "default", "mode",
+    "branches", "wait_for_all", "max_parallel", "items", "item_name", "index_name", "steps", "batch_size", "on_item_error",
     "seconds", "until", "workflow", "input", "wait_for_completion",
 )
 _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}

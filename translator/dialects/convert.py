@@ -22,7 +22,7 @@ _STEP = (
     "id", "name", "description", "type", "depends_on", "when", "config", "workflow", "input", "wait_for_completion",
     "seconds", "until", "mode", "cases", "default", "items", "item_name", "index_name", "max_parallel", "batch_size",
     "on_item_error", "wait_for_all", "branches", "steps", "output_key", "timeout", "heartbeat", "retry", "on_failure",
-    "compensation", "cache", "checkpoint", "pure", "labels",
+    "compensation", "cache", "checkpoint", "pure", "undo_failed", "labels",
 )
 _TEMPLATES = ("config", "input", "items", "seconds", "until", "cache", "outputs", "variables", "notifications")
 _STEPS = ("steps", "rollback", "finally")

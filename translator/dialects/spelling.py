@@ -42,7 +42,7 @@ class Spelling:
 EXPRESSION_KEYS = frozenset({"when"})
 TEMPLATE_KEYS = frozenset({"config", "items", "seconds", "until", "input"})
 PLAIN_KEYS = frozenset({
-    "id", "name", "description", "type", "output_key", "timeout", "heartbeat", "checkpoint", "pure", "labels",
+    "id", "name", "description", "type", "output_key", "timeout", "heartbeat", "checkpoint", "pure", "undo_failed", "labels",
     "default", "mode", "wait_for_all", "max_parallel", "item_name", "index_name", "batch_size", "on_item_error",
     "workflow", "wait_for_completion", "retry", "on_failure",
 })

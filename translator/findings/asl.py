@@ -17,9 +17,9 @@ WHOLE_SECONDS = Rule("A005", Severity.WARNING, "time rounded up to whole seconds
     "Waits, timeouts and retry delays of a state machine are whole seconds; fractions are rounded up.")
 SHORTEST_DELAY = Rule("A006", Severity.INFO, "immediate retries wait one second",
     "The shortest delay before a retry that a state machine knows is one second.")
-FAILURE_ACTION = Rule("A007", Severity.UNSUPPORTED, "failure action not available yet",
-    "`rollback`, `compensate` and `escalate` are read and checked, but the machine does not carry them out yet: the execution"
-    " fails as with `fail`.")
+FAILURE_ACTION = Rule("A007", Severity.UNSUPPORTED, "failure handling without effect",
+    "What is written for a failure cannot be carried out where it stands. Steps of an error handler are rollback steps: they"
+    " run when the handler's action is `rollback` or `compensate`.")
 COMPOSITE_TIMEOUT = Rule("A008", Severity.UNSUPPORTED, "time limit on a step that holds steps",
     "A state machine has no time limit for a parallel or a loop as a whole. Give the limit to the steps inside of it, or to the"
     " workflow.")
@@ -48,3 +48,6 @@ NATIVE_FAILURE = Rule("A017", Severity.INFO, "expression moved to a function so 
     " evaluator function instead.")
 NO_NOTIFICATION = Rule("A018", Severity.WARNING, "nobody to notify",
     "The handler asks for a notification, and the workflow declares none for failures. Add one under `notifications`.")
+NOTHING_TO_UNDO = Rule("A019", Severity.WARNING, "rollback without anything to undo",
+    "`rollback` and `compensate` run the compensations of completed steps, newest first, and `rollback` the workflow's rollback"
+    " steps after them. Give steps a `compensation`, or the workflow `rollback` steps.")

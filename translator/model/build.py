@@ -96,7 +96,7 @@ class _Builder:
         return Notification(tuple(data["on"]), self.values(data, "config") or {}, data.pos)
 
     def handler(self, data: Map) -> ErrorHandler:
-        action = OnFailure(data["action"], data.get("max_retries"), data.get("then"), data.pos)
+        action = _on_failure(data, data.pos)
         names = [name for written in data["errors"] for name in error_names.canonical(written)]
         return ErrorHandler(
             tuple(dict.fromkeys(names)), action, bool(data.get("notify")), tuple(data.get("steps") or ()), data.pos
@@ -124,6 +124,7 @@ class _Builder:
             heartbeat=data.get("heartbeat"),
             on_failure=self.on_failure(data, "on_failure"),
             compensation=self.step(data["compensation"]) if data.get("compensation") else None,
+            undo_failed=data.get("undo_failed"),
             cache=self.cache(data),
             checkpoint=data.get("checkpoint"),
             pure=data.get("pure"),
@@ -190,7 +191,7 @@ class _Builder:
             return None
         if isinstance(found, str):
             return OnFailure(found, at=data.at(key))  # type: ignore[arg-type]  # the schema lists the actions
-        return OnFailure(found["action"], found.get("max_retries"), found.get("then"), data.at(key))
+        return _on_failure(found, data.at(key))
 
     def cache(self, data: Map) -> dict[str, Value] | None:
         found = data.get("cache")
@@ -222,6 +223,14 @@ class _Builder:
             return None
         result: dict[str, Value] = parse_value(found, data.at(key), self.findings, self.ids)
         return result
+
+
+def _on_failure(data: Map, at: Position) -> OnFailure:
+    approvers = data.get("approvers") or ()
+    return OnFailure(
+        data["action"], data.get("max_retries"), data.get("then"),
+        (approvers,) if isinstance(approvers, str) else tuple(approvers), data.get("timeout"), at,
+    )
 
 
 def _names(value: Any) -> Iterator[str]:

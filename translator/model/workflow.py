@@ -16,6 +16,8 @@ from translator.expressions.tree import Node
 Value = Any  # null, bool, number, Node (for every text), list of Value, dict of text -> Value
 Action = Literal["fail", "continue", "retry", "rollback", "compensate", "escalate"]
 
+UNDO_LOOP = "rollback undo"  # the loop of a rollback over what it undoes; its items hold the step and the iteration
+
 
 @dataclass(frozen=True, slots=True)
 class Retry:
@@ -36,6 +38,8 @@ class OnFailure:
     action: Action
     max_retries: int | None = None
     then: Action | None = None
+    approvers: tuple[str, ...] = ()
+    timeout: float | None = None
     at: Position = field(default=NOWHERE, compare=False)
 
 
@@ -75,6 +79,7 @@ class Step:
     heartbeat: float | None = None
     on_failure: OnFailure | None = None
     compensation: Step | None = None
+    undo_failed: bool | None = None
     cache: Mapping[str, Value] | None = None
     checkpoint: bool | None = None
     pure: bool | None = None

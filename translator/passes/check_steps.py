@@ -142,8 +142,6 @@ _CHECKS: Mapping[str, Callable[[Step, Findings], None]] = {
 
 def _report_unused(step: Step, workflow: Workflow, findings: Findings) -> None:
     """Settings that are kept with the definition, and that nothing acts on yet."""
-    if step.compensation is not None:
-        findings.add(asl_rules.NOT_CARRIED_OUT, f"the compensation of {step.id!r} is not carried out yet", step.at)
     if step.cache is not None:
         findings.add(asl_rules.NOT_CARRIED_OUT, f"results of {step.id!r} are not cached yet", step.at)
     if step.timeout is not None and step.type in ("parallel", "foreach"):
@@ -166,8 +164,6 @@ def report_settings(workflow: Workflow, findings: Findings) -> None:
     if settings.sla is not None:
         kept.append(("the SLA watch", ("settings", "sla")))
     kept += [(key.replace("_", " "), ("settings", key)) for key in settings.other]
-    if workflow.rollback:
-        kept.append(("rollback steps", ("rollback",)))
     if any(trigger.get("type") != "manual" for trigger in workflow.triggers):
         kept.append(("triggers", ("triggers",)))
     for name, path in kept:

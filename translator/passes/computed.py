@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -28,9 +29,12 @@ _AGGREGATES = {"sum": "sum", "max": "max", "min": "min", "average": "avg"}
 _TRANSFORM_KEYS = frozenset({"operation", "expression", "data", "input_format", "output_format", "language"})
 
 
-def prepare_computed(workflow: Workflow, findings: Findings) -> Workflow:
-    """The workflow with the expressions of its transforms parsed, and moved into `config.value` where that says it all."""
-    ids = ids_of([name for step in workflow.all_steps() for name in (step.id, step.output_key) if name])
+def prepare_computed(workflow: Workflow, findings: Findings, known: Iterable[str] = ()) -> Workflow:
+    """The workflow with the expressions of its transforms parsed, and moved into `config.value` where that says it all.
+
+    `known` are more ids that expressions may name.
+    """
+    ids = ids_of([*known, *(name for step in workflow.all_steps() for name in (step.id, step.output_key) if name)])
     return replace(
         workflow,
         steps=_steps(workflow.steps, ids, findings),

@@ -42,7 +42,9 @@ class OnFailure(Strict):
 
     action: Action
     max_retries: Annotated[int | None, Field(ge=0, le=100)] = None  # with action retry: that many more attempts
-    then: Action | None = None  # with action retry: what decides when those failed too
+    then: Action | None = None  # with action retry: what decides when those failed too; with escalate: what no answer means
+    approvers: str | list[str] = []  # with action escalate: who is asked
+    timeout: Seconds | None = None  # with action escalate: seconds to wait for the answer
 
 
 class Dependency(Strict):
@@ -86,6 +88,7 @@ class Step(Strict):
     heartbeat: Seconds | None = None
     on_failure: Action | OnFailure | None = None
     compensation: Step | None = None
+    undo_failed: Annotated[bool | None, Field(description="true: its compensation also runs when it failed")] = None
     cache: Cache | bool | None = None
     checkpoint: bool | None = None
     pure: Annotated[bool | None, Field(description="true: the step has no side effect")] = None
@@ -170,6 +173,8 @@ class ErrorHandler(Strict):
     action: Action
     max_retries: Annotated[int | None, Field(ge=0, le=100)] = None
     then: Action | None = None
+    approvers: str | list[str] = []
+    timeout: Seconds | None = None
     notify: bool = False
     steps: list[str] = []  # ids of rollback steps
 

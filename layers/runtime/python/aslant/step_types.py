@@ -43,9 +43,12 @@ STEP_TYPES: Mapping[str, Kind] = {
     "workflow": Kind(None, None),
 }
 
+# Types that the compiler adds, and that no definition may write. Their folders are in `functions` itself.
+INTERNAL: Mapping[str, Kind] = {"compensate": Kind("compensate", None)}
+
 
 def function_name(step_type: str) -> str:
     """The name of the Lambda function that runs a step type, `aslant-<type>`. Raises KeyError for a native one."""
-    if STEP_TYPES[step_type].native:
+    if step_type not in INTERNAL and STEP_TYPES[step_type].native:
         raise KeyError(step_type)
     return f"aslant-{step_type}"

@@ -1,0 +1,80 @@
+"""Reads step records, turns an execution to rolling_back, and notes what was undone and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from aslant import compensation
+from aslant.configs.compensate import CompensateConfig
+from aslant.contracts import Json, StepResult
+from aslant.errors import ConflictError, RollbackIncomplete
+from aslant.executions.records import Execution
+from aslant.executions.states import TRANSITIONS
+from aslant.executions.store import ExecutionStore
+from aslant.step import StepRun, result
+
+_TIMES = 10  # that a record somebody else changes at the same moment is written again
+
+
+def compensate(config: CompensateConfig, run: StepRun, store: ExecutionStore, now: int) -> StepResult:
+    """Carries out one action of a rollback. `now` is epoch milliseconds. Raises RollbackIncomplete."""
+    if config.action == "values":
+        table = config.reads.get(config.step) or {}
+        records = store.steps(run.tenant, run.execution, outputs=True)
+        return result(compensation.values(records, table, config.iteration))
+    if config.action == "plan":
+        return result(_plan(config, run, store, now))
+    return result(_finish(config, run, store))
+
+
+def _plan(config: CompensateConfig, run: StepRun, store: ExecutionStore, now: int) -> Json:
+    """{undo, steps, action}: what is undone, newest completion first, and which rollback steps run."""
+    decision = compensation.decide(config.request, config.plan)
+    if decision.action == "fail":
+        return {"action": "fail", "undo": [], "steps": []}
+    undo = compensation.undos(store.steps(run.tenant, run.execution), config.plan.get("undo") or {})
+    pending = tuple(map(compensation.label, undo)) + decision.steps
+
+    def begin(before: Execution) -> Execution | None:
+        # Not undone until it is: a rollback that breaks off leaves behind what it did not come to.
+        if before.status == "rolling_back":
+            return store.amend(before, replace(before, not_undone=pending))
+        if "rolling_back" not in TRANSITIONS[before.status]:
+            return None
+        after = replace(before, status="rolling_back", changed_at=now, finished_at=None, not_undone=pending)
+        return store.transition(before, after, by="rollback", reason=decision.action)
+
+    _change(run, store, begin)
+    return {"action": decision.action, "undo": undo, "steps": list(decision.steps)}
+
+
+def _finish(config: CompensateConfig, run: StepRun, store: ExecutionStore) -> Json:
+    """{undone, not_undone}: labels of steps, and ids of rollback steps that failed among what was not undone."""
+    made = compensation.outcome(config.undo, config.results, config.steps)
+    left = made.not_undone + made.failed
+
+    def note(before: Execution) -> Execution | None:
+        if before.status != "rolling_back":
+            return None
+        undone = tuple(dict.fromkeys((*before.undone, *made.undone)))
+        return store.amend(before, replace(before, undone=undone, not_undone=left))
+
+    _change(run, store, note)
+    if left:
+        raise RollbackIncomplete(f"not undone: {', '.join(left)}")
+    return {"undone": list(made.undone), "not_undone": []}
+
+
+def _change(run: StepRun, store: ExecutionStore, change: Callable[[Execution], Execution | None]) -> None:
+    """Changes the execution's record, if there is one: a machine may be started by hand, without."""
+    for _ in range(_TIMES):
+        before = store.read(run.tenant, run.execution)
+        if before is None:
+            return
+        try:
+            change(before)
+            return
+        except ConflictError:
+            continue
+    raise ConflictError(f"the execution {run.execution} changes all the time")

@@ -1,0 +1,166 @@
+"""The workflow that undoes what an execution did, made of the compensations and rollback steps of another.
+
+It is compiled like any other: a plan of what to undo (from the step records), a loop over it in which a choice leads to the
+compensation of each step, the rollback steps, and an end that says what could not be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from aslant.error_names import ALL
+from translator.diagnostics import Findings
+from translator.expressions.tree import Attribute, Compare, ListOf, Literal, Logic, Node, Slot
+from translator.findings import graph as rules
+from translator.model.workflow import UNDO_LOOP, Case, Edge, OnFailure, Retry, Settings, Step, Workflow
+from translator.passes.policies import reactions, undoes
+
+KIND = "compensate"  # the type of the steps that this module adds
+PLAN = "rollback plan"
+READ = "rollback values"  # what rollback steps read of the execution
+FINISH = "rollback end"
+PICK = "undo which"
+VALUES = "undo values"  # what a compensation reads of the execution
+DONE = "undo done"
+_OURS = frozenset({PLAN, READ, FINISH, PICK, VALUES, DONE, UNDO_LOOP})
+_ATTEMPTS = 3
+_COMPOSITE = frozenset({"parallel", "foreach", "choice", "wait"})
+
+
+@dataclass(slots=True)
+class Undoing:
+    """`workflow` undoes; `renamed` has the ids of steps inside of compensations, by the step that is undone."""
+
+    workflow: Workflow
+    undone: Mapping[str, Step]  # steps with a compensation
+    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def is_ours(self, step: Step) -> bool:
+        """Whether this module made the step: its expressions have their meaning already."""
+        return step.type == KIND or self.is_ours_id(step.id)
+
+    def is_ours_id(self, step: str) -> bool:
+        return step in _OURS
+
+
+def undo_id(step: str) -> str:
+    """The id under which the undo of a step is recorded."""
+    return f"undo {step}"
+
+
+def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings: Findings) -> Undoing | None:
+    """The workflow that undoes `workflow`; None when it has nothing to undo and no policy that would."""
+    undone = {step.id: step for step in workflow.all_steps() if _compensation(step, children) is not None}
+    if not (undone or workflow.rollback or undoes(workflow)):
+        return None
+    taken = {step.id: step for step in workflow.all_steps()}
+    for step in _with_inner(workflow.rollback):
+        if step.id in taken:
+            findings.add(
+                rules.DUPLICATE_ID, f"the step id {step.id!r} is used twice in this workflow", step.at,
+                hint="rename one of the steps", related=(("first used here", taken[step.id].at),),
+            )
+    renamed: dict[str, dict[str, str]] = {}
+    undos: list[Step] = []
+    for step in undone.values():
+        compensation = _compensation(step, children)
+        assert compensation is not None
+        inner = {one.id: f"{undo_id(step.id)}: {one.id}" for part in compensation.inner() for one in _with_inner(part)}
+        renamed[step.id] = inner
+        undos.append(replace(
+            _with_ids(compensation, inner), id=undo_id(step.id), name=compensation.name or f"undo {step.label}",
+            depends_on=(Edge(PICK, (step.id,), at=compensation.at),), retry=_retry(compensation), output_key="",
+        ))
+    at = workflow.at
+    chosen = _some_are_chosen(workflow)
+    rollback = [
+        replace(
+            step, depends_on=step.depends_on or (Edge(READ, at=step.at),), retry=_retry(step),
+            on_failure=step.on_failure or OnFailure("continue", at=step.at), when=_when(step) if chosen else step.when,
+        )
+        for step in workflow.rollback
+    ]
+    loop = Step(
+        UNDO_LOOP, "foreach", at, items=Attribute(Slot("output", PLAN), "undo"), max_parallel=1, on_item_error="continue",
+        depends_on=(Edge(PLAN),), steps=(
+            Step(VALUES, KIND, at),
+            Step(
+                PICK, "choice", at, depends_on=(Edge(VALUES),),
+                cases=tuple(Case(step, _is(step), at) for step in undone),
+            ),
+            *undos,
+            Step(
+                DONE, "transform", at, config={"value": Literal(True)},
+                depends_on=(Edge(PICK), *(Edge(undo.id) for undo in undos)),
+            ),
+        ),
+    )  # fmt: skip
+    loops = [loop] if undone else []
+    steps = (
+        Step(PLAN, KIND, at), *loops, Step(READ, KIND, at, depends_on=(Edge(UNDO_LOOP if undone else PLAN),)), *rollback,
+        Step(FINISH, KIND, at, depends_on=tuple(Edge(step.id) for step in (rollback or [Step(READ, KIND)]))),
+    )
+    made = Workflow(
+        id=workflow.id, name=workflow.name, version=workflow.version, description=workflow.description, steps=steps,
+        inputs=workflow.inputs, variables=workflow.variables, output_types={},
+        settings=Settings(max_parallel=workflow.settings.max_parallel), at=at, source=workflow.source,
+    )
+    return Undoing(made, undone, renamed)
+
+
+def _compensation(step: Step, children: Mapping[str, Workflow]) -> Step | None:
+    """What undoes a step: its own compensation, or for a child workflow that can be undone, its rollback."""
+    return step.compensation
+
+
+def _some_are_chosen(workflow: Workflow) -> bool:
+    """Whether a rollback may run only some of the rollback steps, or none."""
+    return any(
+        reaction.steps or "compensate" in (reaction.action, reaction.then)
+        for step in workflow.all_steps() for reaction in reactions(step, workflow)
+    )
+
+
+def _when(step: Step) -> Node:
+    """The condition that the rollback step is among those that run."""
+    chosen = Compare(Literal(step.id), (("in", Attribute(Slot("output", PLAN), "steps")),))
+    return chosen if step.when is None else Logic("and", (chosen, step.when), step.when.at)
+
+
+def _is(step: str) -> Node:
+    return Compare(Attribute(Slot("item", UNDO_LOOP), "step"), (("==", Literal(step)),))
+
+
+def one_of(steps: list[str]) -> Node:
+    """The condition that the current undo is one of these steps'."""
+    return Compare(Attribute(Slot("item", UNDO_LOOP), "step"), (("in", ListOf(tuple(map(Literal, steps)))),))
+
+
+def _retry(step: Step) -> Retry | None:
+    """An undo is tried three times, whatever its error, unless it says otherwise."""
+    if step.retry is not None or step.type in _COMPOSITE:
+        return step.retry
+    return Retry(max_attempts=_ATTEMPTS, on=(ALL,), at=step.at)
+
+
+def _with_inner(steps: tuple[Step, ...]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        for part in step.inner():
+            yield from _with_inner(part)
+
+
+def _with_ids(step: Step, ids: Mapping[str, str]) -> Step:
+    """The step with the ids of steps inside of it changed."""
+
+    def changed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        return tuple(
+            _with_ids(replace(
+                one, id=ids[one.id],
+                depends_on=tuple(replace(edge, step=ids.get(edge.step, edge.step)) for edge in one.depends_on),
+            ), ids)
+            for one in steps
+        )  # fmt: skip
+
+    return replace(step, branches=tuple(map(changed, step.branches)), steps=changed(step.steps))
