@@ -57,6 +57,7 @@ class Redactor:
     def know(self, text: str) -> None:
         """Remember a secret as it is stored: its text, its lines, and what its JSON says."""
         self.learn(text)
+        self.learn([*re.split(r"[?#]", text), *_of_url(text)], _LONG)  # addresses are shown without query and fragment
         if "\n" in text.strip():
             self.learn(text.splitlines(), _LONG)
         structured = _structured(text)
@@ -101,6 +102,16 @@ class Redactor:
         if isinstance(value, dict):
             return {key: self._without_numbers(item) for key, item in value.items()}
         return _MASK if type(value) in (int, float) and value in self._numbers else value
+
+
+def _of_url(text: str) -> Iterator[str]:
+    """The parts of addresses that are secret by themselves: a password, and the long path of a webhook."""
+    for scheme, rest in re.findall(r"([A-Za-z][A-Za-z0-9+.-]*)://(\S+)", text):
+        host = re.split(r"[/?#]", rest, maxsplit=1)[0]
+        yield host.rpartition("@")[0].partition(":")[2]
+        path = re.split(r"[?#]", rest[len(host):], maxsplit=1)[0].strip("/")
+        if scheme.lower() in ("http", "https") and len(path) >= 2 * _LONG:  # a short one is a word: `production`
+            yield path
 
 
 def _spellings(value: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, overload
 
 from aslant.contracts import Json
-from aslant.errors import SkillNotFound, ValidationError
+from aslant.errors import SkillNotFound, ValidationError, named
 
 Target = Callable[..., Any] | str
 F = TypeVar("F", bound=Callable[..., Any])
@@ -154,12 +154,27 @@ def call(
         raise ValidationError(f"skill {name}: {error}; it takes {_takes(target)}") from None
     except ValueError:
         pass  # a builtin without a signature
-    given = target(**parameters)
-    if inspect.isawaitable(given):
-        import asyncio  # slow to import, and few skills are coroutines
+    try:
+        given = target(**parameters)
+        if inspect.isawaitable(given):
+            import asyncio  # slow to import, and few skills are coroutines
 
-        return asyncio.run(_finish(given))
-    return given
+            return asyncio.run(_finish(given))
+        return given
+    except (KeyboardInterrupt, SystemExit):
+        raise  # not the skill's alone: whoever runs this process ends it
+    except BaseException as error:
+        if isinstance(error, Exception) and _text(error) is not None:
+            raise
+        name, text = type(error).__name__, _text(error)
+    raise named(name, "its text cannot be read" if text is None else text or name)
+
+
+def _text(error: BaseException) -> str | None:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a class of the skill's own, which fails at this
+        return None
 
 
 def _taken(target: Callable[..., Any], offered: Mapping[str, Json]) -> dict[str, Json]:

@@ -87,7 +87,7 @@ def target(url: str) -> Target:
         raise ValidationError("the url is not an address") from None
     scheme = parts.scheme.lower()
     if scheme not in ("http", "https"):
-        raise ValidationError(f"the url must start with http:// or https://, not {parts.scheme[:20]!r}")
+        raise ValidationError("the url must start with http:// or https://")
     if "@" in parts.netloc or "\\" in url:
         raise ValidationError("the url holds a user name or a backslash; credentials belong into auth")
     host = (parts.hostname or "").rstrip(".")
