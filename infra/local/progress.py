@@ -107,8 +107,8 @@ class Progress:
         stack = [started.step]
         while stack:
             for edge in self.steps[stack.pop()].depends_on:
-                if self.depth.get(edge.step) == 0 and edge.step in self.steps:
-                    before = self.run(edge.step)
+                if edge.step in self.steps and self.depth[edge.step] == len(started.iteration):
+                    before = self.run(edge.step, started.iteration)
                     if before.status is Status.NOT_STARTED:
                         before.status, before.ended = Status.SKIPPED, started.started
                         stack.append(edge.step)
@@ -121,9 +121,22 @@ class Progress:
                 run.ended = run.ended or now
         for step, depth in self.depth.items():
             if depth == 0:
-                run = self.run(step)
-                if run.status is Status.NOT_STARTED and completed:
-                    run.status = Status.SKIPPED
+                self.run(step)
+        if completed:
+            self._skip_rest(self.workflow.steps, ())
+            self._skip_rest(self.workflow.finally_, ())
+
+    def _skip_rest(self, steps: Sequence[Step], iteration: tuple[int, ...]) -> None:
+        """Steps that a completed execution never came to were skipped, in each iteration that there was."""
+        for step in steps:
+            run = self.run(step.id, iteration)
+            if run.status is Status.NOT_STARTED:
+                run.status = Status.SKIPPED
+            inside = [(*iteration, index) for index in self.iterations(step.id, iteration)] \
+                if step.type == "foreach" else [iteration]
+            for group in step.inner():
+                for where in inside:
+                    self._skip_rest(group, where)
 
     def ordered(self) -> list[StepRun]:
         """Records in the order of the definition, iterations in the order of their indexes."""

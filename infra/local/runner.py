@@ -270,6 +270,8 @@ class _Loop:
         notes = []
         if "agent" in self.main.functions.values() and Settings.read().model == "offline":
             notes.append("agents were answered by the offline model; ASLANT_MODEL names another one")
+        if self.main.type == "EXPRESS":
+            notes.append("an Express workflow runs each state exactly once here; on AWS it may run one more than once")
         if self.cloud.clock.scale != 1:
             notes.append(f"time ran {self.cloud.clock.scale:g} times as fast; durations are those of the workflow")
         return tuple(notes)

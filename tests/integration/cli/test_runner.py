@@ -213,3 +213,33 @@ def test_an_agent_is_answered_offline_and_the_result_says_so(monkeypatch: pytest
     assert one.output == two.output
     assert any("offline" in note for note in one.notes)
     assert one.usage.get("calls", 0) >= 1 or one.usage.get("tokens_in", 0) > 0
+
+
+LOOP = """\
+dialect: canonical
+name: loop
+steps:
+  - id: each
+    type: foreach
+    items: [1, 5]
+    max_parallel: 1
+    steps:
+      - {id: begin, type: wait, seconds: 1}
+      - {id: big, type: wait, seconds: 1, depends_on: [begin], when: "item > 3"}
+      - {id: small, type: wait, seconds: 1, depends_on: [begin], when: "item < 3"}
+"""
+
+
+def test_steps_that_an_iteration_skipped_are_among_its_steps() -> None:
+    result = ran(LOOP, time_scale=60)
+    statuses = {(one.step, one.iteration): one.status.value for one in result.steps}
+    assert (statuses["big", (0,)], statuses["big", (1,)]) == ("skipped", "completed")
+    assert (statuses["small", (0,)], statuses["small", (1,)]) == ("completed", "skipped")
+    assert {statuses["begin", (index,)] for index in (0, 1)} == {"completed"}
+
+
+def test_an_express_workflow_runs_as_one_and_says_what_differs() -> None:
+    text = "dialect: canonical\nname: fast\nsettings: {execution: express}\nsteps: [{id: w, type: wait, seconds: 1}]\n"
+    result = ran(text, time_scale=60)
+    assert result.status == "completed"
+    assert any("Express" in note for note in result.notes)
