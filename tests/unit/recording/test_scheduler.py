@@ -1,0 +1,70 @@
+"""Timers as EventBridge Scheduler keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from aslant import clock
+from aslant.adapters.aws_scheduler import SchedulerTimers
+from aslant.errors import ValidationError
+
+ROLE = "arn:aws:iam::123456789012:role/timers"
+LATER = 4_000_000_000
+
+
+@pytest.fixture
+def scheduler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    from moto import mock_aws
+
+    from aslant.adapters import clients
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    clients.forget()
+    with mock_aws():
+        yield clients.client("scheduler", "us-east-1")
+    clients.forget()
+
+
+def only(scheduler: Any) -> Any:
+    (found,) = scheduler.list_schedules()["Schedules"]
+    return scheduler.get_schedule(Name=found["Name"])
+
+
+def test_a_timer_is_a_schedule_that_fires_once_and_is_gone(scheduler: Any) -> None:
+    SchedulerTimers("us-east-1", ROLE).set('["sla", "ä#1"]', LATER, "aslant-watch-sla", {"n": 1})
+    made = only(scheduler)
+    assert made["ScheduleExpression"] == "at(2096-10-02T07:06:40)" and made["ScheduleExpressionTimezone"] == "UTC"
+    assert made["ActionAfterCompletion"] == "DELETE" and made["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    assert made["Target"]["Arn"] == "arn:aws:lambda:us-east-1:123456789012:function:aslant-watch-sla"
+    assert (made["Target"]["Input"], made["Target"]["RoleArn"]) == ('{"n":1}', ROLE)
+    assert len(made["Name"]) <= 64
+
+
+def test_the_same_name_replaces_and_others_stay(scheduler: Any) -> None:
+    timers = SchedulerTimers("us-east-1", ROLE)
+    timers.set("a", LATER, "f", {})
+    timers.set("a", LATER + 60, "f", {"n": 2})
+    assert only(scheduler)["ScheduleExpression"] == "at(2096-10-02T07:07:40)"
+    long = "x" * 100
+    timers.set(long + "1", LATER, "f", {})
+    timers.set(long + "2", LATER, "f", {})
+    assert len(scheduler.list_schedules()["Schedules"]) == 3
+    timers.cancel(long + "1")
+    timers.cancel(long + "1")
+    timers.cancel("never was")
+    assert len(scheduler.list_schedules()["Schedules"]) == 2
+
+
+def test_a_moment_that_has_passed_is_put_ahead(scheduler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now", lambda: float(LATER))
+    SchedulerTimers("us-east-1", ROLE).set("a", 1_000_000_000, "f", {})
+    assert only(scheduler)["ScheduleExpression"] == "at(2096-10-02T07:06:45)"
+
+
+def test_a_role_that_is_missing_is_told(scheduler: Any) -> None:
+    with pytest.raises(ValidationError, match="ASLANT_SCHEDULER_ROLE"):
+        SchedulerTimers("us-east-1", "").set("a", LATER, "f", {})

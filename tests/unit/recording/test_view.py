@@ -1,0 +1,152 @@
+"""What people see of an execution, from records and the history of the run that goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from aslant.errors import NotFoundError
+from aslant.executions.records import Execution, Failure, Run, StepRecord
+from aslant.executions.view import ExecutionView, Views
+from tests.unit.recording.fakes import MACHINE, T0, FakeMachines, FakeReleases, MemoryStore, arn
+from tests.unit.recording.flow import RELEASE, history
+
+LOOPS: dict[str, Any] = {
+    "workflow": "flow", "version": "1.0.0", "hash": "h", "machine": MACHINE,
+    "steps": {
+        "flow variable v": {"type": "transform", "hash": "v", "after": [], "hidden": True},
+        "outer": {"type": "foreach", "hash": "a", "after": ["both"], "children": ["both"]},
+        "both": {"type": "parallel", "hash": "b", "after": ["left", "right"], "loops": ["outer"], "children": ["left", "right"]},
+        "left": {"type": "http", "hash": "c", "after": [], "loops": ["outer"]},
+        "right": {"type": "foreach", "hash": "d", "after": ["deep"], "loops": ["outer"], "children": ["deep"]},
+        "deep": {"type": "http", "hash": "e", "after": [], "loops": ["outer", "right"]},
+        "after": {"type": "approval", "hash": "f", "after": ["outer"]},
+    },
+    "states": {}, "settings": {},
+}
+
+
+def make(store: MemoryStore, status: Any = "running", *, run: int = 1, ended: str = "") -> None:
+    name = arn("e1" if run == 1 else f"e1-r{run}")
+    store.create(
+        Execution("acme", "e1", "flow", "1.0.0", status, 1, run, MACHINE, name, "ada", T0, T0,
+                  finished_at=T0 + 9000 if ended else None),
+        {}, Run(run, name, MACHINE, "1.0.0", "start", "ada", T0, T0 + 9000 if ended else None, ended),
+    )  # fmt: skip
+
+
+def put(store: MemoryStore, step: str, status: Any = "completed", iteration: tuple[int, ...] = (), **more: Any) -> None:
+    values = {"type": "http", "started_at": T0 * 1000 + 1000, "finished_at": T0 * 1000 + 3500, "attempts": 1, **more}
+    store.put_step("acme", "e1", StepRecord(step, iteration, status, **values))
+
+
+def view(store: MemoryStore, machines: FakeMachines, release: Any = RELEASE) -> ExecutionView:
+    return Views(store, machines, FakeReleases(release), lambda: T0 + 20_000).view("acme", "e1")
+
+
+def statuses(found: ExecutionView) -> dict[str, str]:
+    return {step.label: step.status for step in found.walk()}
+
+
+def test_one_that_is_not_there(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store)
+    for tenant, id in (("acme", "e2"), ("other", "e1")):
+        with pytest.raises(NotFoundError):
+            Views(store, machines, FakeReleases(RELEASE), lambda: T0).view(tenant, id)
+
+
+def test_an_ended_one_is_told_without_the_engine(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store, "completed", ended="SUCCEEDED")
+    put(store, "fetch")
+    put(store, "route", native=True, outcome="small", type="choice")
+    put(store, "pay", "skipped", native=True)
+    put(store, "refuse")
+    found = view(store, machines)  # a history that is asked for would not be found, and the engine is not asked to describe
+    assert statuses(found) == {"fetch": "completed", "route": "completed", "pay": "skipped", "refuse": "completed"}
+    assert (found.done, found.total, found.substate, found.duration, machines.described) == (4, 4, "", 9000, 0)
+    fetch, route, pay, _ = found.steps
+    assert (fetch.duration, route.outcome, pay.duration) == (2.5, "small", None)
+    assert "pay" not in {step.step for step in found.timeline}
+
+
+def test_history_tells_what_has_no_record_yet(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store)
+    put(store, "fetch")
+    put(store, "pay", "running", finished_at=None, started_at=T0 * 1000 + 800_000)
+    machines.histories[arn("e1")] = history("SUCCEEDED")[:9]
+    found = view(store, machines)
+    assert statuses(found) == {"fetch": "completed", "route": "completed", "pay": "running", "refuse": "not_started"}
+    assert (found.done, found.total, found.substate) == (2, 4, "executing")
+    assert next(step for step in found.walk() if step.step == "pay").duration == 20_000 - 800
+    assert found.usage["state_transitions"] == 3
+
+
+def test_a_failed_attempt_that_is_tried_again_is_retrying(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store)
+    put(store, "fetch")
+    put(store, "pay", "failed", error=Failure("HttpError", "503", "pay"))
+    machines.histories[arn("e1")] = history("FAILED", error="HttpError")[:10]
+    found = view(store, machines)
+    assert statuses(found)["pay"] == "retrying" and found.substate == "retrying"
+
+
+def test_an_approval_is_waited_for(store: MemoryStore, machines: FakeMachines) -> None:
+    release = {**RELEASE, "steps": {**RELEASE["steps"], "pay": {"type": "approval", "hash": "c", "after": ["route"]}}}
+    make(store)
+    machines.histories[arn("e1")] = history("SUCCEEDED")[:9]
+    found = view(store, machines, release)
+    assert statuses(found)["pay"] == "waiting_approval" and found.substate == "waiting_approval"
+
+
+def test_a_later_run_has_not_come_to_what_failed_before(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store, run=2)
+    put(store, "fetch", run=1)
+    put(store, "pay", "failed", run=1, error=Failure("HttpError", "no", "pay"))
+    machines.histories[arn("e1-r2")] = history("SUCCEEDED")[:2]
+    found = view(store, machines)
+    assert statuses(found) == {"fetch": "completed", "route": "not_started", "pay": "not_started", "refuse": "not_started"}
+
+
+def test_what_ran_when_it_was_stopped_is_cancelled(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store, "cancelled", ended="ABORTED")
+    put(store, "fetch", "running", finished_at=None)
+    assert statuses(view(store, machines))["fetch"] == "cancelled"
+
+
+def test_loops_and_parallels_are_nested(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store, "failed", ended="FAILED")
+    for outer in (0, 1):
+        put(store, "left", iteration=(outer,))
+        put(store, "deep", iteration=(outer, 0))
+    put(store, "deep", iteration=(1, 1))
+    found = view(store, machines, LOOPS)
+    assert [root.step for root in found.steps] == ["outer", "after"]  # nobody wrote the variable, and it did not run
+    (first, second) = found.steps[0].steps
+    assert [(step.label, [inner.label for inner in step.steps]) for step in first.steps] == [
+        ("left[0]", []), ("right[0]", ["deep[0][0]"]),
+    ]
+    assert [inner.label for inner in second.steps[1].steps] == ["deep[1][0]", "deep[1][1]"]
+    put(store, "flow variable v")
+    put(store, "undo left", iteration=(0,))
+    assert [root.label for root in view(store, machines, LOOPS).steps] == ["flow variable v", "outer", "after", "undo left[0]"]
+
+
+def test_without_its_release_the_records_are_listed(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store, "completed", ended="SUCCEEDED")
+    put(store, "deep", iteration=(1, 0))
+    put(store, "a")
+    found = view(store, machines, {**RELEASE, "workflow": "another"})
+    assert [step.label for step in found.steps] == ["a", "deep[1][0]"]
+
+
+def test_the_cost_says_what_it_leaves_out(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store, "completed", ended="SUCCEEDED")
+    store.run_items["acme", "e1"][1] = replace(store.runs("acme", "e1")[0], transitions=10)
+    put(store, "fetch", usage={"billed_ms": 2000, "memory_mb": 1024}, total_attempts=3)
+    put(store, "pay", type="agent", usage={"tokens_in": 1000, "tokens_out": 500})
+    found = view(store, machines)
+    assert found.cost.parts == pytest.approx({"transitions": 0.00025, "lambda": 2 * 0.0000133334 + 3 * 0.0000002})
+    assert found.cost.usd == pytest.approx(sum(found.cost.parts.values()))
+    assert found.cost.left_out == ("pay: 1,500 tokens of a model without a price",)
