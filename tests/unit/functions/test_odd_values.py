@@ -136,3 +136,26 @@ def test_reading_and_forming():
     assert well_formed({"a": nested(MAX_DEPTH - 1)}) == {"a": nested(MAX_DEPTH - 1)}
     with pytest.raises(ValueError):
         well_formed(nested(MAX_DEPTH + 1))
+
+
+@pytest.mark.parametrize("places", [
+    {"/data": "x"}, {"/data": [{"secret": 7}]}, {"/data": [{"secret": ["a"]}]}, {"/data": [{"secret": None}]}, [1], "x",
+    {"/data/²": [{"secret": "a"}]}, {"/data/" + "9" * 5000: [{"secret": "a"}]}, {"/a" * 5000: [{"secret": "a"}]},
+    {"/data/-1": [{"secret": "a"}]}, {"/data/00": [{"secret": "a"}]}, {"/data": [{"secret": "\ud800"}]},
+])
+def test_places_of_secrets_that_are_none(places, invocation, monkeypatch):
+    class Store:
+        def get(self, tenant, name):
+            return "value"
+
+    monkeypatch.setattr(bootstrap, "secrets", lambda settings: Store())
+    with pytest.raises(errors.ValidationError, match=r"^step s: "):
+        transform(invocation("transform", {"data": [1]}, secrets=places), None)
+
+
+def test_a_tenant_with_a_slash_reads_no_secrets(invocation, monkeypatch):
+    monkeypatch.setattr(bootstrap, "secrets", lambda settings: None)
+    payload = invocation("transform", {"data": [1]}, secrets={"/data/0": [{"secret": "x"}]})
+    payload["execution"]["tenant"] = "acme/other"
+    with pytest.raises(errors.ValidationError):
+        transform(payload, None)

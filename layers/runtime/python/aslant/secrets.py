@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import html
 import json
 import re
@@ -81,7 +82,8 @@ class Redactor:
     def json(self, value: Json) -> Json:
         if not self._values:
             return value
-        return self._without_numbers(map_texts(value, self._without)) if self._numbers else map_texts(value, self._without)
+        value = map_texts(value, functools.cache(self._without))  # keys of rows repeat
+        return self._without_numbers(value) if self._numbers else value
 
     def _without(self, text: str) -> str:
         if not self._spellings:
