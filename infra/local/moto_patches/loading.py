@@ -43,6 +43,7 @@ def load_interpreter() -> None:
             tables,
             texts,
             tokens,
+            updates,
             variables,
         )
     finally:
