@@ -191,7 +191,7 @@ class Executions:
                 return self._heal(execution)
             states.check(execution.status, "rolling_back", "rollback")
             if execution.status == "running":
-                raise InvalidTransition("rollback: pause or cancel the execution first")
+                raise InvalidTransition("rollback: the execution is running; pause or cancel it first")
             release = self.releases.get(tenant, execution.workflow, execution.version)
             machine = release.get("rollback")
             if not machine:
@@ -212,17 +212,20 @@ class Executions:
 
     def checkpoint(self, tenant: str, id: str, *, by: str, label: str = "") -> Checkpoint:
         """A checkpoint of what has completed by now."""
-        return self.take_checkpoint(self.get(tenant, id), reason="manual", by=by, label=label, at=self.clock() * 1000 + 999)
+        return self.take_checkpoint(self.get(tenant, id), reason="manual", by=by, label=label)
 
     def take_checkpoint(
-        self, execution: Execution, *, reason: str, by: str, at: int, label: str = ""
+        self, execution: Execution, *, reason: str, by: str, at: int | None = None, label: str = ""
     ) -> Checkpoint:
-        """A checkpoint of what had completed by `at` (epoch microseconds), numbered after the last one."""
+        """A checkpoint of what had completed by `at` (epoch microseconds; None is now), numbered after the last one."""
         tenant, id = execution.tenant, execution.id
         for _ in range(_TRIES):
             last = self.store.last_checkpoint(tenant, id)
+            records = self.store.steps(tenant, id)
+            # Functions have clocks of their own: now is not before anything that is recorded.
+            now = max([self.clock() * 1000, *(record.finished_at or 0 for record in records)])
             taken = checkpoints.taken(
-                self.store.steps(tenant, id), number=last.number + 1 if last is not None else 1, at=at, reason=reason,
+                records, number=last.number + 1 if last is not None else 1, at=now if at is None else at, reason=reason,
                 by=by, run=execution.run, label=label,
             )  # fmt: skip
             if self.store.put_checkpoint(tenant, id, taken):
