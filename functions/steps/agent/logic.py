@@ -8,6 +8,7 @@ from aslant.configs.agent import AgentConfig
 from aslant.contracts import Json, StepResult
 from aslant.errors import ModelError, ValidationError
 from aslant.ports import ModelAnswer, ModelRequest, Models
+from aslant.prices import model_usd
 from aslant.settings import Settings
 from aslant.step import StepRun, result
 from aslant.values import compact, read_json, render, whole_text
@@ -52,8 +53,12 @@ def ask(config: AgentConfig, run: StepRun, models: Models) -> StepResult:
 def _result(output: Json, answers: list[ModelAnswer], model: str) -> StepResult:
     if answers[-1].stop_reason == "max_tokens":
         raise ModelError(f"the answer of {model} was cut off at max_tokens")
-    return result(output, tokens_in=sum(each.tokens_in for each in answers),
-                  tokens_out=sum(each.tokens_out for each in answers), calls=len(answers))
+    usage: dict[str, float] = {
+        "tokens_in": sum(each.tokens_in for each in answers), "tokens_out": sum(each.tokens_out for each in answers),
+        "calls": len(answers),
+    }  # fmt: skip
+    usd = model_usd(model, usage["tokens_in"], usage["tokens_out"])
+    return result(output, **usage) if usd is None else result(output, **usage, cost_usd=usd)
 
 
 def model_id(config: AgentConfig, settings: Settings) -> str:

@@ -14,6 +14,11 @@ from aslant.settings import MODEL_ALIASES
 from functions.steps.agent.handler import handler
 
 
+def dollars(tokens_in: int, tokens_out: int) -> Any:
+    """What Sonnet takes: 3 and 15 dollars for a million tokens, and a tenth more for a profile of one geography."""
+    return pytest.approx(1.1 * (3 * tokens_in + 15 * tokens_out) / 1_000_000)
+
+
 class Scripted:
     """A model that gives these answers, one after another."""
 
@@ -57,7 +62,7 @@ def failure(run):
 def test_text_is_the_output_and_tokens_are_counted(model, run):
     scripted = model("Hello {{ x }}")
     result = run({"prompt": "Say hello", "model": "gpt-4", "temperature": 0.3, "max_tokens": 50, "system": "Be kind."})
-    assert result == {"output": "Hello {{ x }}", "usage": {"tokens_in": 10, "tokens_out": 5, "calls": 1}}
+    assert result == {"output": "Hello {{ x }}", "usage": {"tokens_in": 10, "tokens_out": 5, "calls": 1, "cost_usd": dollars(10, 5)}}
     request = scripted.requests[0]
     assert request.model == MODEL_ALIASES["gpt-4"]
     assert (request.temperature, request.max_tokens, request.system) == (0.3, 50, "Be kind.")
@@ -94,7 +99,7 @@ def test_json_is_parsed(model, run, text):
 def test_json_is_repaired_once(model, run, failure):
     scripted = model("Sorry: {", '{"a": 1}')
     result = run({"prompt": "p", "output_format": "json", "output_schema": {"type": "object"}})
-    assert result == {"output": {"a": 1}, "usage": {"tokens_in": 20, "tokens_out": 10, "calls": 2}}
+    assert result == {"output": {"a": 1}, "usage": {"tokens_in": 20, "tokens_out": 10, "calls": 2, "cost_usd": dollars(20, 10)}}
     assert [message["role"] for message in scripted.requests[1].messages] == ["user", "assistant", "user"]
     assert '{"type":"object"}' in scripted.requests[0].system
     model("no", "no again")
@@ -160,7 +165,7 @@ def test_bedrock_converse(converse, run):
     client = converse({"output": {"message": {"role": "assistant", "content": [{"text": "He"}, {"text": "llo"}]}},
                        "usage": {"inputTokens": 7, "outputTokens": 2, "totalTokens": 9}, "stopReason": "end_turn"})
     result = run({"prompt": "p", "model": "claude-sonnet", "temperature": 1.5, "output_format": "markdown"})
-    assert result == {"output": "Hello", "usage": {"tokens_in": 7, "tokens_out": 2, "calls": 1}}
+    assert result == {"output": "Hello", "usage": {"tokens_in": 7, "tokens_out": 2, "calls": 1, "cost_usd": dollars(7, 2)}}
     assert client.arguments == {
         "modelId": MODEL_ALIASES["claude-sonnet"], "messages": [{"role": "user", "content": [{"text": "p"}]}],
         "inferenceConfig": {"maxTokens": 2000, "temperature": 1.0}, "system": [{"text": "Answer in Markdown."}]}
