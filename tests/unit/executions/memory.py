@@ -219,7 +219,7 @@ class MemoryExecutions:
 class MemoryMachines:
     """An engine that only knows what runs. `started` are the names in the order of their first start."""
 
-    def __init__(self, clock: Callable[[], int] = Clock()) -> None:
+    def __init__(self, clock: Callable[[], int]) -> None:
         self.clock = clock
         self.lock = threading.Lock()
         self.known: dict[str, dict[str, Any]] = {}

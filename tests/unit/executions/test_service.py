@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import replace
 
@@ -613,10 +614,8 @@ def test_cancel_against_the_end(world, attempt):
     made = started(world)
 
     def end() -> None:
-        try:
+        with contextlib.suppress(ConflictError):
             world.end(made.id, "completed")
-        except ConflictError:
-            pass
 
     refused = at_once(lambda: world.service.cancel("acme", made.id, by="bob"), end)
     after = world.service.get("acme", made.id).status
@@ -643,6 +642,17 @@ def test_a_run_that_the_engine_lost_goes_on_as_another(world):
     assert (again.status, again.run, world.service.runs("acme", made.id)[-1].why) == ("running", 2, "recover")
     assert world.machines.running == [f"{made.id}-r2"]
     assert world.service.reconcile("acme", made.id) == again
+
+
+def test_a_run_that_is_lost_again(world):
+    made = started(world)
+    world.completed(made.id, "a")
+    world.machines.known.clear()
+    world.service.reconcile("acme", made.id)
+    world.completed(made.id, "b", run=2)
+    world.machines.known.clear()
+    world.service.reconcile("acme", made.id)
+    assert len(world.machines.running) == 1
 
 
 def test_an_end_that_nobody_noticed_is_recorded(world):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -105,10 +106,8 @@ def test_one_of_many_transitions_at_once_wins(store):
 
     def change(name: str) -> None:
         barrier.wait()
-        try:
+        with contextlib.suppress(ConflictError):
             won.append(store.transition(before, replace(before, status="paused", reason=name), by=name).reason)
-        except ConflictError:
-            pass
 
     if isinstance(store, MemoryExecutions):
         threads = [threading.Thread(target=change, args=(name,)) for name in "abcd"]

@@ -56,8 +56,11 @@ class Again:
         for _ in range(_TRIES):
             if execution.status == "running":
                 run = self._current(execution)
-                if run is not None and self._is(run, wish):
-                    return self.launcher.launch(execution, run)
+                same = run is not None and self._is(run, wish)
+                if run is not None and (same or wish.why != "recover") and self._lost(execution):
+                    execution = self.launcher.launch(execution, run)  # whoever noted it got no further
+                if same:
+                    return execution
             if execution.status not in _FROM[wish.why]:
                 raise InvalidTransition(f"{wish.why}: an execution that is {execution.status} cannot become running so")
             self.refuse_child(execution, wish.why)
@@ -263,6 +266,14 @@ class Again:
         for _, child in self._children(execution):
             found |= self._names(child, times)
         return found
+
+    def _lost(self, execution: Execution) -> bool:
+        """Whether the engine does not know the run."""
+        try:
+            self.family.machines.describe(execution.arn)
+        except NotFoundError:
+            return True
+        return False
 
     def _current(self, execution: Execution) -> Run | None:
         runs = self.family.store.runs(execution.tenant, execution.id)

@@ -33,8 +33,8 @@ class Launcher:
         try:
             self.machines.start(run.machine, run_name(execution.id, run.number), given)
         except StepError as error:
-            if error.retryable:
-                raise  # it may have started; calling again tells
+            if error.retryable or isinstance(error, ConflictError):
+                raise  # it may have started, or somebody else did start it: calling again tells
             failure = Failure(type(error).__name__, str(error))
             after = changed_to(execution, "failed", now=self.clock(), reason="it could not be started")
             with contextlib.suppress(ConflictError):

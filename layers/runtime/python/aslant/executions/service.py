@@ -256,13 +256,17 @@ class Executions:
             wish = Wish(str(claim["why"]), str(claim["by"]), claim.get("version"), str(claim.get("detail", "")))
             return self._again.go(execution, wish)
         if execution.status in ("paused", "cancelled"):
-            self._family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=execution.user)
+            by = self.store.transitions(execution.tenant, execution.id)[-1].by
+            self._family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=by)
             return execution
         if execution.status not in states.ACTIVE:
             return execution
         parent = self.store.read(execution.tenant, execution.parent.execution) if execution.parent is not None else None
-        if parent is not None and parent.status in states.ACTIVE:
-            return execution  # its parent starts it again
+        if parent is not None and parent.status not in states.FINAL - {"cancelled"}:
+            # It goes with its parent: that one stops it, or starts it again.
+            if parent.status in ("paused", "cancelled") and not parent.preparing:
+                self._heal(parent)
+            return self.get(execution.tenant, execution.id)
         run = next((run for run in self.store.runs(execution.tenant, execution.id) if run.number == execution.run), None)
         if run is None:
             return execution

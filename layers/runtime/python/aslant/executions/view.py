@@ -17,6 +17,7 @@ from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
 from aslant.history.native import micros
 from aslant.history.steps import SeenStep, StepHistory
+from aslant.notices import same_machine
 from aslant.releases import Release
 
 ViewStatus = Literal[
@@ -144,6 +145,8 @@ class Views:
         current = next((run for run in runs if run.number == execution.run), None)
         if release is None or not execution.arn or (current is not None and current.status):
             return None
+        if current is not None and same_machine(release.get("rollback", ""), current.machine):
+            return None  # it undoes steps, which records tell
         try:
             return StepHistory.of(release["steps"], release["states"], self.machines.history(execution.arn))
         except NotFoundError:
@@ -225,7 +228,7 @@ class _Merge:
         return replace(view, duration=self._duration(view))
 
     def _status(self, record: StepRecord | None, seen: SeenStep | None, kind: str) -> ViewStatus:
-        live = self.history is not None and self.execution.status in ACTIVE
+        live = self.history is not None and self.execution.status in ("pending", "running")
         if record is None or record.native:
             if seen is not None:
                 return _live_status(seen, kind)
