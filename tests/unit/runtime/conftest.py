@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+
+from tests.unit.runtime.fakes import one_write_at_a_time
 
 
 @pytest.fixture
@@ -14,9 +18,14 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from moto.dynamodb.responses import DynamoHandler
 
     from aslant.adapters import clients
-    from infra.local.moto_patches.tables import one_at_a_time
 
-    monkeypatch.setattr(DynamoHandler, "call_action", one_at_a_time(DynamoHandler.call_action))
+    lock, original = threading.RLock(), DynamoHandler.call_action
+
+    def one_at_a_time(self: Any) -> Any:  # moto's writes are not atomic between threads
+        with lock:
+            return original(self)
+
+    monkeypatch.setattr(DynamoHandler, "call_action", one_at_a_time)
 
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.setenv(name, "testing")

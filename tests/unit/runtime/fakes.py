@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from aslant.errors import ConflictError, NotFoundError
 from aslant.executions.records import Failure, StepRecord
 from aslant.ports import StepKey
@@ -111,3 +113,16 @@ class MemoryArtifacts:
         if not key.startswith(f"{tenant}/") or key not in self.objects:
             raise NotFoundError("there is no such artifact")
         return self.objects[key]
+
+
+def one_write_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writes with a condition are atomic in moto's DynamoDB, also between threads."""
+    from moto.dynamodb.responses import DynamoHandler
+
+    lock, original = threading.RLock(), DynamoHandler.call_action
+
+    def call_action(self: Any) -> Any:
+        with lock:
+            return original(self)
+
+    monkeypatch.setattr(DynamoHandler, "call_action", call_action)
