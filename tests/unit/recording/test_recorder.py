@@ -174,7 +174,7 @@ def test_one_started_by_hand_is_known_by_its_arn(recorder: Recorder, store: Memo
     ended = record(recorder, status_change("mine", "SUCCEEDED", input={"input": {"n": 4}}, output=7))
     assert ended is not None and (ended.tenant, ended.id, ended.workflow) == ("default", arn("mine"), "flow")
     assert ended.status == "completed" and store.output("default", arn("mine")) == 7
-    assert store.inputs["default", arn("mine")] == {"input": {"n": 4}}
+    assert store.inputs["default", arn("mine")] == {"input": {"n": 4}, "context": {}}
 
 
 PARENT = {"execution": "p1", "step": "call", "iteration": [2], "attempt": 1}
@@ -233,7 +233,7 @@ def test_undoing_runs_under_the_same_id_and_is_no_run_of_its_own(recorder: Recor
 
 
 @pytest.mark.parametrize(("undone", "not_undone", "status"), [
-    (("fetch",), (), "rolled_back"), (("fetch",), ("pay",), "failed"), ((), (), "failed"),
+    (("fetch",), (), "rolled_back"), (("fetch",), ("pay",), "failed"), ((), ("fetch",), "failed"), ((), (), "rolled_back"),
 ])  # fmt: skip
 def test_a_run_that_failed_after_undoing(
     recorder: Recorder, store: MemoryStore, machines: FakeMachines, undone: Any, not_undone: Any, status: str
@@ -258,9 +258,32 @@ def test_undoing_that_was_asked_for_later(recorder: Recorder, store: MemoryStore
 
 
 def test_undoing_goes_on_when_the_run_before_it_is_stopped(recorder: Recorder, store: MemoryStore) -> None:
-    started(store, "rolling_back")
+    execution = started(store, "cancelled")
+    undoing = arn("e1-r2", UNDOING)
+    store.transition(execution, replace(execution, status="rolling_back", run=2, arn=undoing), by="ada",
+                     run=Run(2, undoing, UNDOING, "1.0.0", "rollback", "ada", T0))
     after = record(recorder, notice("ABORTED"))
     assert after is not None and after.status == "rolling_back"
+
+
+def test_undoing_that_is_stopped_with_its_run_is_over(recorder: Recorder, store: MemoryStore) -> None:
+    started(store, "rolling_back", not_undone=("fetch",))
+    after = record(recorder, notice("ABORTED"))
+    assert after is not None and (after.status, after.not_undone) == ("cancelled", ("fetch",))
+
+
+def test_undoing_says_nothing_about_steps_that_it_does_not_have(
+    recorder: Recorder, store: MemoryStore, machines: FakeMachines
+) -> None:
+    execution = started(store, "failed")
+    store.put_step("acme", "e1", step("route", native=True))
+    undoing = arn("e1-r2", UNDOING)
+    store.transition(execution, replace(execution, status="rolling_back", run=2, arn=undoing), by="ada",
+                     run=Run(2, undoing, UNDOING, "1.0.0", "rollback", "ada", T0))
+    machines.histories[undoing] = [{**event, "xEventDetails": {}} for event in history("SUCCEEDED")]
+    ended = record(recorder, status_change("e1-r2", "SUCCEEDED", machine=UNDOING, input=info(run=2)))
+    assert ended is not None and ended.status == "rolled_back"
+    assert {each.step: each.status for each in store.steps("acme", "e1")} == {"route": "completed"}
 
 
 def test_what_was_too_large_for_the_notice_is_looked_up(recorder: Recorder, store: MemoryStore, machines: FakeMachines) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from aslant import observability, ports, prices, sla
 from aslant.errors import ConflictError, NotFoundError
+from aslant.executions.family import changed_to, retention
 from aslant.executions.records import Child, Execution, Failure, Parent, Run
 from aslant.executions.states import FINAL, TRANSITIONS, Status
 from aslant.executions.store import NOTHING, ExecutionStore
@@ -132,7 +133,7 @@ class Recorder:
         run = Run(
             identity.run, notice.arn, release["machine"], release["version"], "start", identity.user or BY, notice.started_at
         )
-        body = {name: given[name] for name in ("input", "context") if name in given}
+        body = {"input": given.get("input", {}), "context": given.get("context") or {}}
         return self.store.create(execution, body, run)[1]
 
     def _advance(self, execution: Execution, notice: Notice, identity: Identity) -> Execution:
@@ -150,10 +151,10 @@ class Recorder:
         if self._run(execution).status:
             return execution  # it has ended meanwhile
         if execution.status == "pending":
-            execution = self._to(execution, "running", "")
+            execution = self._to(execution, "running", "", release)
         held = self._parents_status(execution)
         if execution.status == "running" and held is not None:
-            execution = self._to(execution, held, f"its parent is {held}", finished=held in FINAL)
+            execution = self._to(execution, held, f"its parent is {held}", release)
         if execution.status in _HELD:
             self._stop(notice, f"the execution is {execution.status}")
         elif release is not None and execution.sla_due is not None and not execution.sla_breached:
@@ -169,7 +170,7 @@ class Recorder:
         transitions = history.transitions if history is not None else 0
         ended_at = _ended(notice, self.clock)
         ended = replace(run, status=notice.status, ended_at=ended_at, transitions=transitions)
-        if history is not None:
+        if history is not None and not _undoes(release, notice):
             self._fill(execution, history, notice, ended_at)
         usage = self._usage(execution, ended)
         status = self._status_after(execution, notice, release)
@@ -180,13 +181,13 @@ class Recorder:
             )
             return execution
         if execution.status == "pending" and status not in TRANSITIONS["pending"]:
-            execution = self._to(execution, "running", "")
+            execution = self._to(execution, "running", "", release)
         error = None if status in ("completed", "paused") else execution.error or _failure(history, notice)
         after = replace(
             execution, status=status, usage=usage, error=error, changed_at=max(ended_at, execution.changed_at),
             finished_at=ended_at if status in FINAL else None,
             reason=f"its parent is {status}" if status == "paused" else "",
-            ttl=_ttl(release, ended_at) if status in FINAL else None,
+            ttl=ended_at // 1000 + int(retention(release)) if status in FINAL else None,
         )
         reason = after.reason or (error.error if error is not None else "")
         output = parsed(notice.output) if status == "completed" else NOTHING
@@ -226,15 +227,15 @@ class Recorder:
             return result
         if execution.status != "rolling_back":
             return None
-        undoing = release is not None and same_machine(release.get("rollback", ""), notice.machine)
         if notice.status == "ABORTED":
-            # A run that goes on is stopped so that it can be undone; only the end of the undoing ends that.
-            return "cancelled" if undoing else None
-        if undoing:
+            # The undoing was stopped with it. (A run that is stopped to be undone is not the current one any more.)
+            return "cancelled"
+        if _undoes(release, notice):
             return "rolled_back" if notice.status == "SUCCEEDED" else result
         if notice.status == "TIMED_OUT":
             return "timed_out"
-        return "rolled_back" if execution.undone and not execution.not_undone else "failed"
+        # What is still to be undone is noted before the first undo, so one that broke off is told by it.
+        return "failed" if execution.not_undone else "rolled_back"
 
     def _parents_status(self, execution: Execution) -> Status | None:
         """paused or cancelled, when the parent is that and this is a child of its latest run."""
@@ -253,13 +254,10 @@ class Recorder:
             execution.run, execution.arn, execution.machine, execution.version, "start", execution.user, execution.started_at
         )
 
-    def _to(self, execution: Execution, status: Status, reason: str, *, finished: bool = False) -> Execution:
-        now = self._now(execution)
-        after = replace(
-            execution, status=status, changed_at=now, reason=reason, finished_at=now if finished else execution.finished_at
-        )
+    def _to(self, execution: Execution, status: Status, reason: str, release: Release | None) -> Execution:
+        after = changed_to(execution, status, now=self._now(execution), reason=reason, keep=retention(release))
         execution = self.store.transition(execution, after, by=BY, reason=reason)
-        if finished:
+        if status in FINAL:
             sla.disarm(self.timers, execution)
         return execution
 
@@ -302,6 +300,11 @@ class Recorder:
         return max(self.clock(), execution.changed_at)
 
 
+def _undoes(release: Release | None, notice: Notice) -> bool:
+    """Whether the run is one of the machine that undoes what an execution did."""
+    return release is not None and same_machine(release.get("rollback", ""), notice.machine)
+
+
 def _is_run_of(notice: Notice, execution: Execution) -> bool:
     return notice.arn == execution.arn or (not execution.arn and same_machine(execution.machine, notice.machine))
 
@@ -339,11 +342,6 @@ def _failure(history: StepHistory | None, notice: Notice) -> Failure:
         message = guilty.message
     message = message[:_MAX_MESSAGE]
     return Failure(name, message, guilty.step, guilty.iteration) if guilty else Failure(name, message)
-
-
-def _ttl(release: Release | None, ended_at: int) -> int | None:
-    seconds = 90 * 86400.0 if release is None else release["settings"].get("retention", 90 * 86400.0)
-    return ended_at // 1000 + round(seconds)
 
 
 def _tell(execution: Execution) -> None:
