@@ -263,3 +263,66 @@ def test_the_timer_of_one_that_ends_in_time_is_gone() -> None:
         schedules = made.cloud.client("scheduler").list_schedules()["Schedules"]
         read = made.store.read(TENANT, execution.id)
     assert schedules == [] and read is not None and not read.sla_breached
+
+
+FAMILY = (
+    """
+        id: parent
+        steps: [{id: call, type: workflow, workflow: kid}]
+    """,
+    """
+        id: kid
+        steps:
+          - {id: work, type: skill, config: {skill: echo, parameters: {value: 1}}}
+          - {id: pause, type: wait, depends_on: [work], seconds: 20}
+    """,
+)  # fmt: skip
+
+
+def one_child(made: World, id: str, status: str) -> Execution:
+    def look() -> Any:
+        return [child for child in made.executions.children(TENANT, id) if child.status == status]
+
+    (child,) = made.wait(look, lambda found: len(found) == 1)
+    assert isinstance(child, Execution)
+    return child
+
+
+def test_children_are_paused_and_go_on_with_their_parent(skills: Skills) -> None:
+    with world(*FAMILY, scale=5) as made:
+        id = made.start("parent").id
+        child = one_child(made, id, "running")
+        made.wait(lambda: skills.count("echo"), lambda count: count == 1)
+        made.executions.pause(TENANT, id, by="ada")
+        assert made.cloud.settle(20)
+        paused = [made.store.read(TENANT, each) for each in (id, child.id)]
+        assert [one.status for one in paused if one] == ["paused", "paused"]
+        made.executions.resume(TENANT, id, by="ada")
+        ended = made.until(id, "completed", "failed")
+        after = made.store.read(TENANT, child.id)
+        runs = [(run.number, run.status) for run in made.store.runs(TENANT, child.id)]
+    assert ended.status == "completed" and after is not None and after.status == "completed"
+    assert runs == [(1, "ABORTED"), (2, "SUCCEEDED")]
+    assert skills.count("echo") == 1
+
+
+def test_children_are_cancelled_with_their_parent(skills: Skills) -> None:
+    with world(*FAMILY) as made:
+        id = made.start("parent").id
+        child = one_child(made, id, "running")
+        made.executions.cancel(TENANT, id, by="ada")
+        assert made.cloud.settle(20)
+        ended = [made.store.read(TENANT, each) for each in (id, child.id)]
+        runs = [run.status for run in made.store.runs(TENANT, child.id)]
+    assert [one.status for one in ended if one] == ["cancelled", "cancelled"]
+    assert runs == ["ABORTED"]
+
+
+def test_what_is_stopped_in_the_console_takes_its_children_along(skills: Skills) -> None:
+    with world(*FAMILY) as made:
+        execution = made.start("parent")
+        child = one_child(made, execution.id, "running")
+        made.cloud.stop(execution.arn, error="Mine", cause="enough")
+        made.until(execution.id, "cancelled")
+        ended = made.store.read(TENANT, child.id)
+    assert ended is not None and ended.status == "cancelled"
