@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from aslant import clock as times
 from infra.local import runtime
 from infra.local.clock import Clock
 from infra.local.delivery import DeadLetter
@@ -108,8 +109,11 @@ class LocalCloud:
             self.clock = self._runtime.clock = Clock(self.clock.scale)
             runtime.enter(self._runtime)
             stack.callback(runtime.leave)
+            times.use(lambda: self._runtime.clock.now().timestamp())
+            stack.callback(times.use)
             stack.enter_context(_environment(self._environment | {
                 "AWS_DEFAULT_REGION": self.region, "AWS_REGION": self.region,
+                "ASLANT_SCHEDULER_ROLE": f"arn:aws:iam::{ACCOUNT}:role/local",
             }))  # fmt: skip
             stack.enter_context(mock_aws(config={
                 "stepfunctions": {"execute_state_machine": True}, "lambda": {"use_docker": False},

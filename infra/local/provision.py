@@ -48,7 +48,8 @@ def register_functions(
 ) -> dict[str, str]:
     """Registers the function of every step type in use, each wrapped by `wrap`; their names by step type.
 
-    Makes sure that there is a store: no step runs without it. `warm` imports them now: where time runs faster, the import of a first call would use up the step's timeout.
+    Makes sure that there is a store: no step runs without it. `warm` imports them now: where time runs faster, the import
+    of a first call would use up the step's timeout.
     """
     create_store(cloud, Settings.read())
     machines = [*compilations, *(one.rollback for one in compilations if one.rollback is not None)]
@@ -96,7 +97,7 @@ def create_machines(
                 raise MissingWorkflow(workflow, caller)
             arns[workflow] = cloud.state_machine(machine_name(workflow), _stand_in(workflow))
             return arns[workflow]
-        arns[workflow] = cloud.state_machine(machine_name(workflow), bound(by_id[workflow]))
+        arns[workflow] = cloud.state_machine(machine_name(workflow), bound(by_id[workflow]), type=by_id[workflow].type)
         return arns[workflow]
 
     def undo(workflow: str) -> str:
@@ -131,6 +132,11 @@ def machine_name(workflow: str) -> str:
 def rollback_name(workflow: str) -> str:
     """The name of the state machine that undoes executions of a workflow."""
     return f"{machine_name(workflow)}-rollback"
+
+
+def rollback_arn(machine: str, workflow: str) -> str:
+    """The ARN of the state machine that undoes what `machine`, that of the workflow, did."""
+    return f"{machine.rpartition(':')[0]}:{rollback_name(workflow)}"
 
 
 def _stand_in(workflow: str) -> dict[str, Any]:

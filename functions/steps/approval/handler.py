@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
-from aslant import bootstrap
+from aslant import bootstrap, clock
 from aslant.configs.approval import ApprovalConfig
 from aslant.contracts import StepResult
 from aslant.step import StepRun, step
@@ -13,4 +11,6 @@ from functions.steps.approval import logic
 
 @step("approval", ApprovalConfig, records=False)  # it ends when somebody answers
 def handler(config: ApprovalConfig, run: StepRun) -> StepResult:
-    return logic.ask(config, run, lambda: bootstrap.approvals(run.settings), int(time.time()))
+    return logic.ask(
+        config, run, lambda: bootstrap.approvals(run.settings), bootstrap.approval_notices(run.settings), clock.now()
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aslant.approvals import Approvals, decided
+from aslant.approvals.rules import decided
+from aslant.approvals.service import Approvals, Notify
 from aslant.configs.approval import ApprovalConfig
 from aslant.contracts import StepResult
 from aslant.errors import ValidationError
@@ -12,8 +13,8 @@ from aslant.keys import ApprovalRef
 from aslant.step import StepRun, result
 
 
-def ask(config: ApprovalConfig, run: StepRun, approvals: Callable[[], Approvals], now: int) -> StepResult:
-    """Stores the request; the output is its `approval_id`. `now` is epoch seconds.
+def ask(config: ApprovalConfig, run: StepRun, approvals: Callable[[], Approvals], notify: Notify, now: float) -> StepResult:
+    """Stores the request and tells its people; the output is its `approval_id`. `now` is epoch seconds.
 
     With `auto_approve` the decision is made at once: it is the output, and the state machine is called back if it waits.
     """
@@ -24,8 +25,11 @@ def ask(config: ApprovalConfig, run: StepRun, approvals: Callable[[], Approvals]
         return result(decision)
     if not run.token:
         raise ValidationError("an approval needs a task token: it must be called with .waitForTaskToken")
+    service = approvals()
     ref = ApprovalRef(run.execution, run.step, run.iteration, run.attempt)
-    identifier = approvals().request(
-        config, tenant=run.tenant, ref=ref, token=run.token, workflow=run.workflow, now=now
+    item, told = service.request(
+        config, tenant=run.tenant, ref=ref, token=run.token, workflow=run.workflow, requester=run.user
     )
-    return result({"approval_id": identifier, "status": "pending"})
+    if not told and item["status"] == "pending":
+        service.tell(item, "asked", notify)
+    return result({"approval_id": item["approval_id"], "status": item["status"]})

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from aslant import bootstrap
+from aslant import bootstrap, messages
 from aslant.configs.notify import NotifyConfig
 from aslant.contracts import StepResult
-from aslant.step import StepRun, step
-from functions.steps.notify import logic
+from aslant.step import StepRun, result, step
 
 
 @step("notify", NotifyConfig)
 def handler(config: NotifyConfig, run: StepRun) -> StepResult:
-    settings = run.settings
-    ports = logic.Ports(
-        topics=lambda: bootstrap.topics(settings), mailer=lambda: bootstrap.mailer(settings),
-        events=lambda: bootstrap.events(settings), http=lambda: bootstrap.http(settings),
-    )
-    return logic.notify(config, run, ports)
+    sent = messages.send(config, run, bootstrap.messages(run.settings))
+    return result({"sent": sent}, calls=len(sent))

@@ -9,7 +9,7 @@ from typing import Any
 
 from aslant import bootstrap
 from aslant.adapters import clients
-from aslant.approvals import Decision
+from aslant.approvals.rules import Decision, Person
 from aslant.settings import Settings
 from infra.local import provision
 from infra.local.cloud import ExecutionHandle, LocalCloud
@@ -40,13 +40,13 @@ class Deployed:
     def approvals(self, count: int = 1) -> list[dict[str, Any]]:
         """The open requests, once there are `count` of them."""
         end = time.monotonic() + 10
-        while len(found := bootstrap.approvals(self.settings).pending(TENANT)) < count:
+        while len(found := bootstrap.approvals(self.settings).pending(TENANT)[0]) < count:
             assert time.monotonic() < end, "nobody is asked"
             time.sleep(0.01)
         return found
 
     def answer(self, request: Mapping[str, Any], decision: Decision = "approve") -> dict[str, Any]:
-        return bootstrap.approvals(self.settings).decide(TENANT, request["approval_id"], decision, by="ann", now=int(time.time()))
+        return bootstrap.approvals(self.settings).decide(TENANT, request["approval_id"], decision, by=Person("ben"))
 
     def family(self, arn: str) -> list[str]:
         """The execution and all that it started, and they started."""

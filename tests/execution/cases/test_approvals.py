@@ -28,9 +28,9 @@ def test_an_answer_in_time_is_not_undone_when_the_time_is_over() -> None:
         handle = cloud.start("one")
         (request,) = cloud.approvals()
         made = cloud.answer(request)
-        assert handle.wait(10).output == {"show": {"who": "ann", "ok": True}}
+        assert handle.wait(10).output == {"show": {"who": "ben", "ok": True}}
         assert cloud.answer(request) == made  # the same again: nothing changes, no error
-        with pytest.raises(ApprovalClosed, match="approved by ann"):
+        with pytest.raises(ApprovalClosed, match="approved by ben"):
             cloud.answer(request, "reject")
 
 
@@ -75,7 +75,7 @@ def test_the_answer_to_a_stopped_execution_is_refused() -> None:
         assert (stopped.status, other.status) == ("ABORTED", "RUNNING")  # the answer went nowhere else
         (second,) = (item for item in cloud.approvals() if item["execution"] == "two")
         cloud.answer(second)
-        assert other.wait(10).output == {"show": {"who": "ann", "ok": True}}
+        assert other.wait(10).output == {"show": {"who": "ben", "ok": True}}
 
 
 def test_an_answer_is_for_one_step_of_one_execution() -> None:

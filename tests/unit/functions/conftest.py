@@ -21,7 +21,8 @@ EVENTS = Path(__file__).parents[3] / "events" / "steps"
 @pytest.fixture(autouse=True)
 def step_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every call of a handler is a step's first."""
-    monkeypatch.setattr(bootstrap, "steps", lambda settings, store=ForgetfulSteps(): store)
+    store = ForgetfulSteps()
+    monkeypatch.setattr(bootstrap, "steps", lambda settings: store)
 
 
 @dataclass
@@ -162,3 +163,19 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with mock_aws():
         yield
     clients.forget()
+
+
+@pytest.fixture
+def store_of_approvals(aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table, the key and the role of timers that approvals need."""
+    import boto3
+
+    from aslant import keys
+    from aslant.settings import Settings
+
+    settings = Settings()
+    monkeypatch.setenv("ASLANT_SCHEDULER_ROLE", "arn:aws:iam::123456789012:role/timers")
+    dynamodb: Any = boto3.client("dynamodb")
+    dynamodb.create_table(**keys.executions_table(settings.executions_table))
+    kms: Any = boto3.client("kms")
+    kms.create_alias(AliasName=settings.key, TargetKeyId=kms.create_key()["KeyMetadata"]["KeyId"])

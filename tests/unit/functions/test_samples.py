@@ -10,7 +10,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from aslant import bootstrap, keys, skills
+from aslant import bootstrap, skills
 from aslant.configs.check import check_config
 from aslant.ports import HttpResponse
 from aslant.step_types import STEP_TYPES, function_name
@@ -76,9 +76,8 @@ def test_agent_and_unavailable_samples(sample, monkeypatch):
     assert handler_of("unavailable")(sample("unavailable"), None)["output"]["type"] == "deploy"
 
 
-def test_notify_and_approval_samples(sample, aws):
+def test_notify_and_approval_samples(sample, store_of_approvals):
     topic = boto3.client("sns").create_topic(Name="releases")["TopicArn"]
-    boto3.client("dynamodb").create_table(**keys.executions_table("aslant-executions"))
     event = sample("notify")
     event["config"]["topic"] = topic
     sent = handler_of("notify")(event, None)["output"]["sent"]

@@ -44,6 +44,7 @@ class Settings:
     scheduler_role: str = ""                # ASLANT_SCHEDULER_ROLE: the role that timers call functions with
     notify_topic: str = ""                  # ASLANT_NOTIFY_TOPIC: the topic of a notification that names none
     slack_webhook: str = ""                 # ASLANT_SLACK_WEBHOOK: where `channel: slack` goes without a url
+    public_url: str = ""                    # ASLANT_PUBLIC_URL: where links in messages lead; none are sent without it
     email_from: str = ""                    # ASLANT_EMAIL_FROM: a sender that SES has verified
 
     @staticmethod
@@ -68,6 +69,7 @@ class Settings:
             scheduler_role=env.get("ASLANT_SCHEDULER_ROLE", ""),
             notify_topic=env.get("ASLANT_NOTIFY_TOPIC", ""),
             slack_webhook=env.get("ASLANT_SLACK_WEBHOOK", ""),
+            public_url=env.get("ASLANT_PUBLIC_URL", ""),
             email_from=env.get("ASLANT_EMAIL_FROM", ""),
         )
 

@@ -60,6 +60,7 @@ class StepRun:
     token: str | None
     settings: Settings
     run: int = 1
+    user: str = ""
     redactor: secrets.Redactor = field(default_factory=secrets.Redactor)
 
     @property
@@ -246,6 +247,7 @@ def read_run(step_type: str, event: Any, context: Any) -> StepRun:
         execution=str(info.get("id") or ""),
         tenant=str(info.get("tenant") or "default"),
         workflow=str(info.get("workflow") or ""),
+        user=str(info.get("user") or ""),
         iteration=tuple(int(index) for index in event.get("iteration") or ()),
         attempt=int(event.get("attempt") or 0),
         deadline=time.monotonic() + limit,

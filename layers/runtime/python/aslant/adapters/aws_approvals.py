@@ -3,82 +3,92 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from aslant import keys
+from aslant.adapters import dynamo
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client, error_code
 from aslant.contracts import Json
-from aslant.errors import ApprovalClosed
+from aslant.errors import ApprovalClosed, ValidationError
 from aslant.values import compact
 
 _GONE = frozenset({"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"})
+_TEXTS = ("config", "iteration", "decisions", "decision", "earlier")  # stored as JSON, so that numbers stay exact
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoApprovals:
-    """Attributes that are read by others are columns; config and decision are JSON texts, so that numbers stay exact."""
+    """A request is one item; it is in the index `waiting` until it is closed and, if it was decided, delivered."""
 
     region: str
     table: str
 
-    def create(self, item: Mapping[str, Json]) -> None:
-        key = _key(item["tenant"], item["approval_id"])
-        index = keys.waiting(item["tenant"], item["requested_at"], item["approval_id"])
-        row = {**item, "config": compact(item["config"]), "iteration": compact(item["iteration"])}
-        attributes = {name: _attribute(value) for name, value in row.items()}
-        attributes.update(pk={"S": key.pk}, sk={"S": key.sk}, gsi_pk={"S": index.pk}, gsi_sk={"S": index.sk})
+    def create(self, item: Mapping[str, Json]) -> dict[str, Json] | None:
+        row = _row(dict(item) | {"revision": 1}) | _key(item["tenant"], item["approval_id"]) | _place(item)
         with calling("storing an approval"):
             try:
                 self._client.put_item(
-                    TableName=self.table, Item=attributes,
-                    ConditionExpression="attribute_not_exists(pk) OR #status = :pending",
-                    ExpressionAttributeNames={"#status": "status"},
-                    ExpressionAttributeValues={":pending": {"S": "pending"}},
+                    TableName=self.table, Item=row, ConditionExpression="attribute_not_exists(pk)",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
-            except self._client.exceptions.ConditionalCheckFailedException:
-                return
+            except self._client.exceptions.ConditionalCheckFailedException as error:
+                return _item(error.response["Item"])
+        return None
 
     def read(self, tenant: str, approval_id: str) -> dict[str, Json] | None:
         with calling("reading an approval"):
-            answer = self._client.get_item(
-                TableName=self.table, Key=_key_attributes(tenant, approval_id), ConsistentRead=True
-            )
+            answer = self._client.get_item(TableName=self.table, Key=_key(tenant, approval_id), ConsistentRead=True)
         return _item(answer["Item"]) if "Item" in answer else None
 
-    def close(self, tenant: str, approval_id: str, decision: Mapping[str, Json], now: int) -> bool:
-        with calling("deciding an approval"):
+    def change(self, item: Mapping[str, Json], changes: Mapping[str, Json]) -> dict[str, Json] | None:
+        after = {**item, **changes}
+        row = _row({**changes, "revision": int(item.get("revision", 1)) + 1})
+        if _is_open(after):
+            row |= _place(after)
+        names = {f"#{number}": name for number, name in enumerate(row)}
+        values = {f":{number}": value for number, value in enumerate(row.values())}
+        update = "SET " + ", ".join(f"#{number} = :{number}" for number in range(len(row)))
+        if not _is_open(after):
+            update += " REMOVE gsi_pk, gsi_sk"
+        with calling("changing an approval"):
             try:
-                self._client.update_item(
-                    TableName=self.table, Key=_key_attributes(tenant, approval_id),
-                    UpdateExpression="SET #status = :decided, decision = :decision REMOVE gsi_pk, gsi_sk",
-                    ConditionExpression="#status = :pending AND expires_at > :now",
-                    ExpressionAttributeNames={"#status": "status"},
-                    ExpressionAttributeValues={
-                        ":decided": {"S": "decided"}, ":pending": {"S": "pending"}, ":now": {"N": str(now)},
-                        ":decision": {"S": compact(decision)},
-                    },
+                answer = self._client.update_item(
+                    TableName=self.table, Key=_key(item["tenant"], item["approval_id"]), UpdateExpression=update,
+                    ConditionExpression="revision = :before", ExpressionAttributeNames=names,
+                    ExpressionAttributeValues=values | {":before": {"N": str(item.get("revision", 1))}},
+                    ReturnValues="ALL_NEW",
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
-                return False
-        return True
+                return None
+        return _item(answer["Attributes"])
 
-    def delivered(self, tenant: str, approval_id: str) -> None:
-        with calling("noting a decision"):
-            self._client.update_item(
-                TableName=self.table, Key=_key_attributes(tenant, approval_id),
-                UpdateExpression="SET delivered = :yes", ExpressionAttributeValues={":yes": {"BOOL": True}},
-            )
+    def waiting(self, tenant: str, after: str | None) -> Iterator[tuple[str, dict[str, Json]]]:
+        condition = "gsi_pk = :pk"
+        values = {":pk": {"S": keys.waiting(tenant, 0, "").pk}}
+        if after is not None:
+            if not after[:12].isdecimal() or after[12:13] != "#":
+                raise ValidationError("this is no place in the list of approvals")
+            condition += " AND gsi_sk > :after"
+            values[":after"] = {"S": after}
+        rows = dynamo.query(
+            self._client, "listing approvals", TableName=self.table, IndexName="waiting",
+            KeyConditionExpression=condition, ExpressionAttributeValues=values,
+        )
+        for row in rows:
+            yield row["gsi_sk"]["S"], _item(row)
 
-    def pending(self, tenant: str, limit: int) -> list[dict[str, Json]]:
-        with calling("listing approvals"):
-            answer = self._client.query(
-                TableName=self.table, IndexName="waiting", Limit=limit, KeyConditionExpression="gsi_pk = :pk",
-                ExpressionAttributeValues={":pk": {"S": keys.waiting(tenant, 0, "").pk}},
-            )
-        return [_item(row) for row in answer["Items"]]
+    def of_execution(self, tenant: str, execution: str) -> list[dict[str, Json]]:
+        rows = dynamo.query(
+            self._client, "listing approvals", TableName=self.table, ConsistentRead=True,
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
+            ExpressionAttributeValues={
+                ":pk": {"S": keys.partition(tenant, execution)}, ":sk": {"S": keys.APPROVALS},
+            },
+        )
+        return [_item(row) for row in rows]
 
     @property
     def _client(self) -> Any:
@@ -107,13 +117,23 @@ class StepFunctionsCallbacks:
                 raise
 
 
-def _key(tenant: str, approval_id: str) -> keys.Key:
-    return keys.approval(tenant, keys.approval_ref(approval_id))
+def _is_open(item: Mapping[str, Json]) -> bool:
+    """Whether somebody has to do something about it: answer, or tell the machine."""
+    return item["status"] == "pending" or (item["status"] in ("approved", "rejected") and not item.get("delivered"))
 
 
-def _key_attributes(tenant: str, approval_id: str) -> dict[str, Any]:
-    key = _key(tenant, approval_id)
+def _key(tenant: str, approval_id: str) -> dict[str, Any]:
+    key = keys.approval(tenant, keys.approval_ref(approval_id))
     return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+
+
+def _place(item: Mapping[str, Json]) -> dict[str, Any]:
+    index = keys.waiting(item["tenant"], item["requested_at"], item["approval_id"])
+    return {"gsi_pk": {"S": index.pk}, "gsi_sk": {"S": index.sk}}
+
+
+def _row(values: Mapping[str, Json]) -> dict[str, Any]:
+    return {name: _attribute(compact(value) if name in _TEXTS else value) for name, value in values.items()}
 
 
 def _attribute(value: Json) -> dict[str, Any]:
@@ -125,9 +145,8 @@ def _attribute(value: Json) -> dict[str, Any]:
 def _item(row: Mapping[str, Any]) -> dict[str, Json]:
     item: dict[str, Json] = {}
     for name, attribute in row.items():
+        if name in ("pk", "sk", "gsi_pk", "gsi_sk"):
+            continue
         kind, value = next(iter(attribute.items()))
-        item[name] = int(value) if kind == "N" else value
-    for name in ("config", "iteration", "decision"):
-        if name in item:
-            item[name] = json.loads(item[name])
+        item[name] = json.loads(value) if name in _TEXTS else int(value) if kind == "N" else value
     return item

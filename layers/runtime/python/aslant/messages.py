@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from aslant.configs.notify import NotifyConfig
-from aslant.contracts import Json, StepResult
+from aslant.contracts import Json
 from aslant.errors import StepError, ValidationError, http_error
 from aslant.ports import Events, Http, HttpRequest, Mailer, Topics
-from aslant.step import StepRun, result
+from aslant.secrets import Redactor
+from aslant.settings import Settings
 from aslant.values import compact, render
 
 _PATH = re.compile(r"[/?#\\]")
@@ -29,8 +31,26 @@ class Ports:
     http: Callable[[], Http]
 
 
-def notify(config: NotifyConfig, run: StepRun, ports: Ports) -> StepResult:
-    """Sends the message over every channel; the output lists `sent` (channel, to, id) in the order of the configuration.
+class Sender(Protocol):
+    """Who sends: a step that runs, or an approval."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def execution(self) -> str: ...
+    @property
+    def workflow(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def idempotency_key(self) -> str: ...
+    @property
+    def redactor(self) -> Redactor: ...
+    def remaining(self, limit: float | None = None) -> float: ...
+
+
+def send(config: NotifyConfig, run: Sender, ports: Ports) -> list[Json]:
+    """Sends the message over every channel; what was sent (channel, to, id), in the order of the configuration.
 
     Everything is checked before anything is sent. When one channel fails the others are still tried, and then the first
     error is raised with a message that says what was sent.
@@ -40,9 +60,9 @@ def notify(config: NotifyConfig, run: StepRun, ports: Ports) -> StepResult:
         raise ValidationError("the notification has no recipient")
     sent: list[Json] = []
     failures: list[tuple[str, StepError]] = []
-    for channel, recipient, send in jobs:
+    for channel, recipient, deliver in jobs:
         try:
-            sent.append({"channel": channel, "to": recipient, "id": send()})
+            sent.append({"channel": channel, "to": recipient, "id": deliver()})
         except StepError as error:
             failures.append((f"{channel} to {recipient}", error))
     if failures:
@@ -50,13 +70,13 @@ def notify(config: NotifyConfig, run: StepRun, ports: Ports) -> StepResult:
         done = f"; sent: {', '.join(entry['channel'] for entry in sent)}" if sent else ""
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         raise type(first)(f"{where}: {first}{more}{done}", retry_after=first.retry_after)
-    return result({"sent": sent}, calls=len(sent))
+    return sent
 
 
 Job = tuple[str, str, Callable[[], str]]
 
 
-def _jobs(channel: str, config: NotifyConfig, run: StepRun, ports: Ports) -> list[Job]:
+def _jobs(channel: str, config: NotifyConfig, run: Sender, ports: Ports) -> list[Job]:
     settings = run.settings
     text = render(config.message)
     if channel == "sns":
@@ -89,13 +109,13 @@ def _emails(config: NotifyConfig, text: str, sender: str, ports: Ports) -> list[
     recipients = _list(config.to)
     wrong = next((each for each in recipients if not _ADDRESS.match(each)), None)
     if wrong is not None or not recipients:
-        raise ValidationError(f"{wrong[:100]!r} is not an email address" if wrong else "email needs a `to`")
+        raise ValidationError(f"{wrong!r} is not an email address" if wrong else "email needs a `to`")
     subject = _subject(config.subject) or "Notification"
     return [("email", ", ".join(recipients), lambda: ports.mailer().send(sender, recipients, subject, text))]
 
 
 def _post(
-    channel: str, url: str, body: dict[str, Json], config: NotifyConfig, run: StepRun, ports: Ports, number: int
+    channel: str, url: str, body: dict[str, Json], config: NotifyConfig, run: Sender, ports: Ports, number: int
 ) -> Job:
     headers = {"Content-Type": "application/json", "User-Agent": "aslant",
                "Idempotency-Key": f"{run.idempotency_key}-{channel}-{number}"}
@@ -103,7 +123,7 @@ def _post(
     if any(character in name + value for name, value in headers.items() for character in "\r\n\0"):
         raise ValidationError("a header holds a line break")
 
-    def send() -> str:
+    def deliver() -> str:
         data = compact(body).encode("utf-8", "surrogatepass")
         response = ports.http().send(HttpRequest("POST", url, headers, data, run.remaining(config.timeout), _ANSWER))
         if response.status // 100 != 2:
@@ -113,7 +133,7 @@ def _post(
     # A webhook's address is a credential: only its host is shown, here and in what the client says.
     host, rest = _PATH.split(url.partition("://")[2], maxsplit=1)[0], url.partition("://")[2]
     run.redactor.learn(rest[len(host):].strip("/"), shortest=8)
-    return channel, host.rpartition("@")[2], send
+    return channel, host.rpartition("@")[2], deliver
 
 
 def _needed(urls: list[str], channel: str) -> list[str]:

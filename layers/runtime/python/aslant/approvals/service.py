@@ -1,0 +1,326 @@
+"""Approvals: who asks, who decides, and telling the waiting state machine, once.
+
+Every change of a request is one conditional write, so of two answers at the same moment each sees the other. The one that
+decides is written first, then the machine is called back; a call-back that is lost is made good by the request's timer
+or by deciding the same again. The task token is encrypted and never leaves this module and its store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from aslant import clock, keys
+from aslant.approvals.rules import Decision, Person, check_person, decided, moment, outcome
+from aslant.configs.approval import ApprovalConfig
+from aslant.contracts import Json
+from aslant.errors import ApprovalClosed, ConflictError, NotFoundError, StepError
+from aslant.ports import ApprovalStore, Callbacks, Cipher, Timers
+
+FUNCTION = "aslant-approvals"  # what the timers call
+_KEEP = 30 * 24 * 3600         # seconds that a request is kept after it expires
+_TRIES = 30                    # of a change that others interfere with
+_AGAIN = 60                    # seconds until a notice that could not be sent is tried again
+
+Item = dict[str, Json]
+Notify = Callable[[Item, str], None]  # the request, and asked, reminder or escalated
+
+
+class Asked(NamedTuple):
+    """A request, and whether its people were told already."""
+
+    item: Item
+    told: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """Asks and decides for one installation. `clock` gives epoch seconds.
+
+    `is_paused` says of an execution (tenant, id) whether it only rests: then an answer is kept for its next run.
+    """
+
+    store: ApprovalStore
+    callbacks: Callbacks
+    cipher: Cipher
+    timers: Timers
+    is_paused: Callable[[str, str], bool]
+    clock: Callable[[], float] = clock.now
+
+    def request(
+        self, config: ApprovalConfig, *, tenant: str, ref: keys.ApprovalRef, token: str, workflow: str, requester: str
+    ) -> Asked:
+        """Stores a request. The same one again (a repeated call, or a later run of the execution) keeps what was decided.
+
+        A request that waits gets the new token, and one that was decided answers it at once. One that was cancelled
+        with its execution begins anew.
+        """
+        identifier = keys.approval_id(ref)
+        sealed = self.cipher.encrypt(token, _context(tenant, identifier))
+        fresh = _new(config, tenant, ref, identifier, workflow, requester, int(self.clock())) | {"token": sealed}
+        item = self.store.create(fresh)
+        if item is None:
+            self._arm(fresh)
+            return Asked(fresh, False)
+        for _ in range(_TRIES):
+            if item["status"] == "expired":  # the machine's own limit is over too
+                return Asked(item, True)
+            changes: Item = fresh | {"earlier": _earlier(item)} if item["status"] == "cancelled" else {"token": sealed}
+            after = self.store.change(item, changes)
+            if after is not None:
+                if after["status"] != "pending":
+                    self._answer(after, token)
+                else:
+                    self._arm(after)
+                return Asked(after, after.get("notified") is True)
+            item = self._read(tenant, identifier)
+        raise ConflictError("others keep changing this approval")
+
+    def decide(
+        self, tenant: str, approval_id: str, decision: Decision, *, by: Person, comment: str = "", answer: Json = None
+    ) -> dict[str, Json]:
+        """Adds a person's answer and, when that decides, tells the state machine.
+
+        Gives what was decided (`approved`, `by`, `at`, `comment`, `answer`), or the answer with `missing`, how many more
+        the quorum needs. A person's first answer counts; giving it again is no error. Raises NotFoundError,
+        AuthorizationError, ValidationError (an answer that the request does not take), ApprovalClosed (decided
+        otherwise, expired, or the execution has ended).
+        """
+        for _ in range(_TRIES):
+            item, now = self._read(tenant, approval_id), self.clock()
+            check_person(item["config"], by, item["requester"])
+            made = decided(item["config"], decision, by=by.user, comment=comment, answer=answer, now=now)
+            before = next((each for each in item["decisions"] if each["by"].casefold() == by.user.casefold()), None)
+            if item["status"] != "pending":
+                return self._repeated(item, made, before)
+            if now >= item["expires_at"]:
+                self._close(item, "expired")
+                raise ApprovalClosed(f"the approval of {item['step']} expired at {moment(item['expires_at'])}")
+            if before is not None:
+                if not _same(before, made):
+                    raise ApprovalClosed(f"{by.user} has answered the approval of {item['step']} already")
+                return {**before, "missing": _missing(item)}
+            decisions = [*item["decisions"], made]
+            final = outcome(item["config"], decisions)
+            changes: Item = {"decisions": decisions}
+            if final is not None:
+                status = "approved" if final["approved"] else "rejected"
+                changes |= {"status": status, "decision": final, "decided_at": int(now), "decided_by": by.user}
+            after = self.store.change(item, changes)
+            if after is None:
+                continue
+            if final is None:
+                return made | {"missing": _missing(after)}
+            self._deliver(after)
+            return final
+        raise ConflictError("others keep changing this approval")
+
+    def read(self, tenant: str, approval_id: str) -> Item:
+        """A request without its token; one whose time is over is expired. Raises NotFoundError."""
+        item = self._read(tenant, approval_id)
+        if item["status"] == "pending" and self.clock() >= item["expires_at"]:
+            item = self._close(item, "expired")
+        return shown(item)
+
+    def pending(
+        self, tenant: str, *, person: Person | None = None, limit: int = 100, after: str | None = None
+    ) -> tuple[list[Item], str | None]:
+        """Requests that wait for an answer (of `person`), the oldest first, and where the following ones begin."""
+        found: list[Item] = []
+        now = self.clock()
+        for place, item in self.store.waiting(tenant, after):
+            if item["status"] == "pending" and now < item["expires_at"] and (person is None or _asks(item, person)):
+                if len(found) == limit:
+                    return found, found[-1]["place"]
+                found.append(shown(item) | {"place": place})
+        return found, None
+
+    def cancel(self, tenant: str, execution: str) -> None:
+        """Closes what waits for an answer in an execution that has ended."""
+        for item in self.store.of_execution(tenant, execution):
+            if item["status"] == "pending":
+                self._close(item, "cancelled")
+
+    def set_aside(
+        self, tenant: str, execution: str, *, run: int, chosen: Callable[[str, tuple[int, ...], int], bool]
+    ) -> None:
+        """Lets run number `run` ask anew where `chosen(step, iteration, when it was decided or asked)` holds.
+
+        Moments are epoch milliseconds. The answers so far are kept in the request's `earlier`. May be called again.
+        """
+        for item in self.store.of_execution(tenant, execution):
+            at = 1000 * int(item["decided_at"] or item["requested_at"])
+            while item["status"] != "cancelled" and chosen(item["step"], tuple(item["iteration"]), at):
+                after = self.store.change(item, {"status": "cancelled", "set_aside_for": run})
+                item = after if after is not None else self._read(tenant, item["approval_id"])
+
+    def wake(self, tenant: str, approval_id: str, notify: Notify) -> None:
+        """What a request's timer does: a lost call-back, the end of its time, a notice that is due."""
+        try:
+            item = self._read(tenant, approval_id)
+        except NotFoundError:
+            return
+        if item["status"] in ("approved", "rejected"):
+            if not item.get("delivered"):
+                self._answer(item, self._token(item))
+            return
+        if item["status"] != "pending":
+            return
+        now = self.clock()
+        if now >= item["expires_at"]:
+            self._close(item, "expired")
+            return
+        if not item.get("notified"):
+            self.tell(item, "asked", notify)
+        elif now >= _next_reminder(item):
+            self.tell(item, "reminder", notify)
+        else:
+            self._arm(item)
+
+    def tell(self, item: Item, kind: str, notify: Notify) -> None:
+        """Sends a notice about a request, and notes it. One that cannot be sent is tried again by the timer."""
+        try:
+            notify(item, kind)
+        except StepError as error:
+            self.timers.set(_timer(item), int(self.clock()) + _AGAIN, FUNCTION, _payload(item))
+            self.store.change(item, {"notice_error": f"{type(error).__name__}: {error}"[:500]})
+            return
+        changes: Item = {"notified": True}
+        if kind == "reminder":
+            changes["reminded"] = int(item.get("reminded") or 0) + 1
+        self._arm(self.store.change(item, changes) or item | changes)
+
+    def _read(self, tenant: str, approval_id: str) -> Item:
+        item = self.store.read(tenant, approval_id)
+        if item is None:
+            raise NotFoundError("there is no such approval")
+        return item
+
+    def _repeated(self, item: Item, made: Item, before: Item | None) -> Item:
+        """An answer to a request that is closed: the same again, or too late."""
+        if item["status"] in ("approved", "rejected") and before is not None and _same(before, made):
+            if not item.get("delivered"):
+                self._answer(item, self._token(item))
+            final: Item = item["decision"]
+            return final
+        if item["status"] == "expired":
+            raise ApprovalClosed(f"the approval of {item['step']} expired at {moment(item['expires_at'])}")
+        if item["status"] == "cancelled":
+            raise ApprovalClosed(f"the approval of {item['step']} was cancelled: its execution has ended")
+        raise ApprovalClosed(f"the approval of {item['step']} was {item['status']} by {item['decided_by']} already")
+
+    def _deliver(self, item: Item) -> None:
+        """Calls back for an answer that was given just now: somebody must be waiting, or the execution rests."""
+        try:
+            self._call(item, self._token(item))
+        except ApprovalClosed:
+            if self.is_paused(item["tenant"], item["execution"]):
+                return  # the next run finds the answer
+            self._close(item, "expired")
+            raise
+        self._delivered(item)
+
+    def _answer(self, item: Item, token: str) -> None:
+        """Calls back for an answer that was given earlier. That nobody waits means that it has arrived, or is of no use."""
+        try:
+            self._call(item, token)
+        except ApprovalClosed:
+            if self.is_paused(item["tenant"], item["execution"]):
+                return
+        self._delivered(item)
+
+    def _call(self, item: Item, token: str) -> None:
+        decision = item["decision"]
+        if decision["approved"] or item["config"].get("on_reject") == "continue":
+            self.callbacks.success(token, decision)
+        else:
+            self.callbacks.failure(token, "ApprovalRejected", json.dumps(decision, ensure_ascii=False))
+
+    def _delivered(self, item: Item) -> None:
+        self.store.change(item, {"delivered": True})
+        self.timers.cancel(_timer(item))
+
+    def _close(self, item: Item, status: str) -> Item:
+        """Ends a request without a decision, unless somebody was faster; the request as it is then."""
+        for _ in range(_TRIES):
+            after = self.store.change(item, {"status": status, "decided_at": int(self.clock())})
+            if after is not None:
+                self.timers.cancel(_timer(item))
+                return after
+            before, item = item, self._read(item["tenant"], item["approval_id"])
+            if item["status"] != before["status"]:
+                return item
+        raise ConflictError("others keep changing this approval")
+
+    def _token(self, item: Item) -> str:
+        return self.cipher.decrypt(item["token"], _context(item["tenant"], item["approval_id"]))
+
+    def _arm(self, item: Item) -> None:
+        at = min(_next_reminder(item), int(item["expires_at"])) + 1
+        self.timers.set(_timer(item), at, FUNCTION, _payload(item))
+
+
+def shown(item: Item) -> Item:
+    """A request without what is nobody's business."""
+    return {key: value for key, value in item.items() if key not in ("token", "ttl", "revision")}
+
+
+def _new(
+    config: ApprovalConfig, tenant: str, ref: keys.ApprovalRef, identifier: str, workflow: str, requester: str, now: int
+) -> Item:
+    expires = now + max(1, round(config.timeout))
+    return {
+        "tenant": tenant, "approval_id": identifier, "execution": ref.execution, "step": ref.step,
+        "iteration": list(ref.iteration), "attempt": ref.attempt, "workflow": workflow, "requester": requester,
+        "status": "pending", "requested_at": now, "expires_at": expires, "ttl": expires + _KEEP,
+        "config": config.model_dump(exclude_none=True), "decisions": [], "decision": None, "decided_at": 0, "decided_by": "",
+        "delivered": False, "notified": False, "reminded": 0,
+    }
+
+
+def _earlier(item: Item) -> list[Item]:
+    """What became of a request before it was asked anew."""
+    kept = ("requested_at", "decided_at", "decision", "decisions")
+    return [*item.get("earlier", ()), {name: item[name] for name in kept}]
+
+
+def _same(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
+    return all(one.get(key) == other.get(key) for key in ("approved", "comment", "answer"))
+
+
+def _missing(item: Item) -> int:
+    agreed = sum(1 for each in item["decisions"] if each["approved"])
+    return max(1, int(item["config"].get("quorum") or 1) - agreed)
+
+
+def _asks(item: Item, person: Person) -> bool:
+    try:
+        check_person(item["config"], person, item["requester"])
+    except StepError:
+        return False
+    return all(each["by"].casefold() != person.user.casefold() for each in item["decisions"])
+
+
+def _next_reminder(item: Item) -> int:
+    """When the next reminder is due; the end of the request's time when there is none."""
+    reminders = item["config"].get("reminders") or {}
+    sent = int(item.get("reminded") or 0)
+    if not reminders or sent >= int(reminders.get("count", 3)):
+        return int(item["expires_at"])
+    return int(item["requested_at"] + float(reminders["every"]) * (sent + 1))
+
+
+def _context(tenant: str, approval_id: str) -> dict[str, str]:
+    return {"tenant": tenant, "approval": approval_id}
+
+
+def _timer(item: Item) -> str:
+    text = f"{item['tenant']}\x00{item['approval_id']}"
+    return "approval-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def _payload(item: Item) -> dict[str, Json]:
+    return {"tenant": item["tenant"], "approval": item["approval_id"]}
