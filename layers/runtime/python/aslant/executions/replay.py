@@ -98,9 +98,11 @@ def entered(timeline: Timeline, release: Release, execution: Execution) -> tuple
         step, iteration = place_of(visit, release)
         if step not in release["steps"] or release["steps"][step]["type"] not in _WAITING:
             continue
-        if role_of(visit, release) != "step" or visit.type not in ("Wait", "Task") or visit.started == datetime.min:
+        role = role_of(visit, release)
+        if role not in ("step", "escalated") or visit.type not in ("Wait", "Task") or visit.started == datetime.min:
             continue
-        name = f"{execution.id}/{step}" + "".join(f"[{index}]" for index in iteration)
+        again = "!escalated" if role == "escalated" else ""  # the second question has a deadline of its own
+        name = f"{execution.id}/{step}{again}" + "".join(f"[{index}]" for index in iteration)
         found.setdefault(name, round(visit.started.timestamp() * 1000))
         if visit.status in ("running", "aborted", "timed_out"):
             pending.add(name)
