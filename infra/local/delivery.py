@@ -97,9 +97,7 @@ class Delivery:
             try:
                 result = self._functions.invoke(job.function, job.payload)
             except UnknownFunction:
-                with self._changed:
-                    self._unclaimed.setdefault(_name(job.function), []).append(job)
-                self._activity.done()
+                self._set_aside(job)
                 continue
             if result.error and job.attempt < ATTEMPTS:
                 with self._changed:
@@ -110,6 +108,16 @@ class Delivery:
                 self.dead.append(DeadLetter(job.function, job.payload, result.payload))
             self._acknowledge([job.row])
             self._activity.done()
+
+    def _set_aside(self, job: _Job) -> None:
+        with self._changed:
+            try:
+                self._functions.find(job.function)
+            except UnknownFunction:
+                self._unclaimed.setdefault(_name(job.function), []).append(job)
+                self._activity.done()
+            else:  # it was registered in this very moment
+                self._put(job)
 
     def _take(self) -> _Job | None:
         with self._changed:

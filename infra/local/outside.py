@@ -36,8 +36,9 @@ class Outside:
     def start(self) -> None:
         """Brings back what the journal has; from here on everything is written to it."""
         runtime = self._runtime
-        runtime.delivery, runtime.schedules = self.delivery, self.schedules
+        runtime.delivery = self.delivery
         if self._journal is None:
+            runtime.schedules = self.schedules
             return
         from infra.local.moto_patches.keeping import load
 
@@ -51,7 +52,7 @@ class Outside:
             else:
                 self.delivery.invoke(target, body, row=row)
         self.lost = [name for name, _ in self._journal.kept("running")]
-        runtime.journal, runtime.written = self._journal, self._written
+        runtime.journal, runtime.written, runtime.schedules = self._journal, self._written, self.schedules
         for schedule in schedules:
             self.schedules.changed(schedule)
 
