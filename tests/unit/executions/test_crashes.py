@@ -26,7 +26,7 @@ def world_with(status: str) -> World:
     )  # fmt: skip
     if status == "none":
         return world
-    service = world.through(Budget(), **{})
+    service = world.through(Budget())
     made = service.start("acme", "flow", {"n": 1}, user="ann", version="1.0.0")
     assert made.id == "x1"
     for at, step in enumerate(("a", "call", "b")):

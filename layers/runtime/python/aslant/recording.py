@@ -238,13 +238,19 @@ class Recorder:
         return "failed" if execution.not_undone else "rolled_back"
 
     def _parents_status(self, execution: Execution) -> Status | None:
-        """paused or cancelled, when the parent is that and this is a child of its latest run."""
-        if execution.parent is None:
-            return None
-        parent = self.store.read(execution.tenant, execution.parent.execution)
-        if parent is None or parent.status not in _HELD or parent.run > execution.run:
-            return None
-        return parent.status
+        """paused or cancelled, when a parent is that, or one of its parents, and this belongs to its latest run.
+
+        A machine that is stopped may take its children with it before the parent between has been marked.
+        """
+        above = execution
+        while above.parent is not None:
+            parent = self.store.read(execution.tenant, above.parent.execution)
+            if parent is None or parent.run > execution.run or parent.id == execution.id:
+                return None
+            if parent.status in _HELD:
+                return parent.status
+            above = parent
+        return None
 
     def _run(self, execution: Execution) -> Run:
         for run in self.store.runs(execution.tenant, execution.id):
