@@ -21,7 +21,8 @@ def call(
     """The skill's return value as the output.
 
     A skill that nobody registered is a SkillNotFound, or under simulation an output that says `simulated`. An error of
-    the skill keeps its class name.
+    the skill keeps its class name. A Python skill that takes an `idempotency_key` gets one: the same whenever this step is
+    called again, also in a later run, since it may have been killed after its work and before that was recorded.
     """
     settings = run.settings
     target = skills.find(config.skill, settings.skills, settings.skill_modules)
@@ -31,7 +32,7 @@ def call(
                 "simulated": True, "skill": config.skill, "parameters": config.parameters, **config.offered})
         raise skills.not_found(config.skill, skills.names(settings.skills))
     if not isinstance(target, str):
-        return result(skills.call(config.skill, target, config.parameters, config.offered))
+        return result(skills.call(config.skill, target, config.parameters, config.offered, run.idempotency_key))
     if target.startswith("arn:"):
         return result(functions().invoke(target, {**config.parameters, **config.offered}), calls=1)
     return result(_post(target, config, run, http()), calls=1)

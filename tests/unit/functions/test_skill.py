@@ -196,3 +196,20 @@ def test_an_input_of_null_is_an_input_and_a_parameter_goes_before_it(invocation)
     assert handler(invocation("skill", {"skill": "takes", "parameters": {"input": 1}, "input": 2}), None)["output"] == [1]
     with pytest.raises(ValidationError):
         handler(invocation("skill", {"skill": "takes"}), None)
+
+
+def test_a_skill_that_asks_for_it_gets_the_same_key_whenever_the_step_is_called(invocation):
+    keys = []
+
+    def charge(amount, idempotency_key):
+        keys.append(idempotency_key)
+        return amount
+
+    skills.register("charge", charge)
+    try:
+        for more in ({}, {"execution": {"id": "exec-1", "tenant": "acme", "workflow": "wf", "run": 2}}, {"iteration": [1]}):
+            handler(invocation("skill", {"skill": "charge", "parameters": {"amount": 3}}, **more), None)
+    finally:
+        skills.unregister("charge")
+    first, later_run, iteration = keys
+    assert first == later_run != iteration

@@ -141,13 +141,19 @@ def not_found(name: str, known: list[str]) -> SkillNotFound:
 
 
 def call(
-    name: str, target: Callable[..., Any], parameters: Mapping[str, Json], offered: Mapping[str, Json] | None = None
+    name: str, target: Callable[..., Any], parameters: Mapping[str, Json], offered: Mapping[str, Json] | None = None,
+    idempotency_key: str = "",
 ) -> Json:
     """Calls a Python skill. `offered` are further arguments, each for a skill that has a parameter of its name.
 
+    So is `idempotency_key`, but not for one that takes arguments of any name.
+
     Raises ValidationError when the parameters do not fit; the skill's own errors pass through.
     """
-    parameters = {**_taken(target, offered or {}), **parameters}
+    given = _taken(target, offered or {})
+    if idempotency_key and "idempotency_key" in _names(target):
+        given["idempotency_key"] = idempotency_key
+    parameters = {**given, **parameters}
     try:
         inspect.signature(target).bind(**parameters)
     except TypeError as error:
@@ -155,12 +161,12 @@ def call(
     except ValueError:
         pass  # a builtin without a signature
     try:
-        given = target(**parameters)
-        if inspect.isawaitable(given):
+        answer = target(**parameters)
+        if inspect.isawaitable(answer):
             import asyncio  # slow to import, and few skills are coroutines
 
-            return asyncio.run(_finish(given))
-        return given
+            return asyncio.run(_finish(answer))
+        return answer
     except (KeyboardInterrupt, SystemExit):
         raise  # not the skill's alone: whoever runs this process ends it
     except BaseException as error:
@@ -185,9 +191,17 @@ def _taken(target: Callable[..., Any], offered: Mapping[str, Json]) -> dict[str,
         return {}
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
         return dict(offered)
-    by_name = {name for name, parameter in known.items()
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)}
-    return {name: value for name, value in offered.items() if name in by_name}
+    return {name: value for name, value in offered.items() if name in _names(target)}
+
+
+def _names(target: Callable[..., Any]) -> set[str]:
+    """The parameters that can be given by name."""
+    try:
+        known = inspect.signature(target).parameters
+    except (TypeError, ValueError):
+        return set()
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {name for name, parameter in known.items() if parameter.kind in by_name}
 
 
 async def _finish(awaitable: Any) -> Any:
