@@ -1,0 +1,127 @@
+"""What a run's history says for the next run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aslant.executions.records import Execution, Failure
+from aslant.executions.replay import entered, fitting, passed
+from aslant.history.timeline import Timeline
+from aslant.values import size
+from tests.unit.executions.memory import T0, facts, release
+
+START = datetime.fromtimestamp(T0 / 1000, UTC)
+EXECUTION = Execution("acme", "x", "flow", "1", "failed", 1, 1, "m", "a", "ann", T0, T0)
+
+
+def history(*rows: tuple[Any, ...]) -> Timeline:
+    """A timeline of (id, previous id, type, details); event n happens n seconds after the start."""
+    return Timeline.from_events([
+        {
+            "id": id, "previousEventId": previous, "type": kind, "timestamp": START + timedelta(seconds=id),
+            "someEventDetails": details[0] if details else {},
+        }
+        for id, previous, kind, *details in rows
+    ])  # fmt: skip
+
+
+def task(first: int, previous: int, name: str, *, error: str = "") -> list[tuple[Any, ...]]:
+    """A Task state that succeeds, or fails and is left by its Catch; five events."""
+    return [
+        (first, previous, "TaskStateEntered", {"name": name}), (first + 1, first, "TaskScheduled"),
+        (first + 2, first + 1, "TaskStarted"),
+        (first + 3, first + 2, "TaskFailed", {"error": error, "cause": "c"}) if error else (first + 3, first + 2, "TaskSucceeded"),
+        (first + 4, first + 3, "TaskStateExited", {"name": name}),
+    ]  # fmt: skip
+
+
+FLOW = release({"a": facts(), "b": facts(), "w": facts("wait"), "p": facts("parallel", children=["a"])})
+FLOW["states"] |= {"a failed": {"step": "a", "role": "failed"}, "guard": {"step": "", "role": "guard"}}
+
+
+def test_a_failure_that_its_own_catch_took_is_passed():
+    rows = [(1, 0, "ExecutionStarted"), *task(2, 1, "a", error="E"), *task(7, 6, "b", error="F")]
+    stopped = [*rows, (12, 11, "ExecutionAborted")]
+    assert passed(history(*stopped), FLOW, None) == {("a", ()), ("b", ())}
+    failed = [*rows[:-1], (11, 10, "ExecutionFailed", {"error": "F"})]
+    assert passed(history(*failed), FLOW, Failure("F", "", "b")) == {("a", ())}
+    assert passed(history(*failed), FLOW, None) == {("a", ())}
+
+
+def test_a_failure_that_only_led_to_the_end_is_not():
+    """The Catch leads to a state that ends the machine with the same error."""
+    rows = [
+        (1, 0, "ExecutionStarted"), *task(2, 1, "a", error="E"), (7, 6, "FailStateEntered", {"name": "a failed"}),
+        (8, 7, "ExecutionFailed", {"error": "E"}),
+    ]  # fmt: skip
+    assert passed(history(*rows), FLOW, Failure("E", "", "a")) == set()
+    assert passed(history(*rows), FLOW, Failure("E")) == set()
+
+
+def parallel(*, fail: bool) -> Timeline:
+    """`a` fails inside of a guard that takes it; what follows succeeds, or the execution fails for it."""
+    rows: list[tuple[Any, ...]] = [
+        (1, 0, "ExecutionStarted"), (2, 1, "ParallelStateEntered", {"name": "guard"}), (3, 2, "ParallelStateStarted"),
+        *task(4, 3, "a", error="E")[:-1], (8, 7, "ParallelStateFailed", {"error": "E"}),
+        (9, 8, "ParallelStateExited", {"name": "guard"}), *task(10, 9, "b"),
+    ]  # fmt: skip
+    rows.append((15, 14, "ExecutionFailed", {"error": "E"}) if fail else (15, 14, "ExecutionAborted"))
+    return history(*rows)
+
+
+def test_a_failure_inside_of_what_took_it():
+    assert passed(parallel(fail=False), FLOW, None) == {("a", ())}
+    assert passed(parallel(fail=True), FLOW, Failure("E", "", "a")) == set()
+
+
+def test_a_failed_execution_with_nothing_caught():
+    rows = [(1, 0, "ExecutionStarted"), *task(2, 1, "a", error="E")[:-1], (6, 5, "ExecutionFailed", {"error": "E"})]
+    assert passed(history(*rows), FLOW, Failure("E", "", "a")) == set()
+
+
+def test_iterations_are_told_apart():
+    flow = release({"each": facts("foreach", children=["a"]), "a": facts(loops=["each"])})
+    rows: list[tuple[Any, ...]] = [
+        (1, 0, "ExecutionStarted"), (2, 1, "MapStateEntered", {"name": "each"}), (3, 2, "MapStateStarted"),
+        (4, 3, "MapIterationStarted", {"name": "each", "index": 0}), *task(5, 4, "a"),
+        (10, 9, "MapIterationSucceeded"), (11, 3, "MapIterationStarted", {"name": "each", "index": 1}),
+        *task(12, 11, "a", error="E"), (17, 16, "ExecutionAborted"),
+    ]  # fmt: skip
+    assert passed(history(*rows), flow, None) == {("a", (1,))}
+
+
+def test_when_waits_began():
+    rows = [
+        (1, 0, "ExecutionStarted"), (2, 1, "WaitStateEntered", {"name": "w"}), (3, 2, "WaitStateExited", {"name": "w"}),
+        *task(4, 3, "b"), (9, 8, "WaitStateEntered", {"name": "w"}), (10, 9, "ExecutionAborted"),
+    ]  # fmt: skip
+    assert entered(history(*rows), FLOW, EXECUTION) == ({"x/w": T0 + 2000}, {"x/w"})
+    assert entered(history(*rows[:3]), FLOW, replace(EXECUTION, id="y")) == ({"y/w": T0 + 2000}, set())
+    ask = release({"b": facts("approval")})
+    assert entered(history(*rows), ask, EXECUTION) == ({"x/b": T0 + 4000}, set())
+
+
+@given(st.dictionaries(st.text(max_size=12), st.integers(0, 10**13), max_size=40), st.integers(-5, 400))
+def test_what_fits_is_pending_first_then_the_latest(times, room):
+    pending = {name for name in times if len(name) % 3 == 0}
+    kept = fitting(times, pending, room)
+    assert size(kept) <= max(room, 2)
+    left = {name: at for name, at in times.items() if name not in kept}
+    assert kept | left == times
+    if left and kept:
+        worst = min(kept, key=lambda name: (name in pending, times[name]))
+        assert all((name in pending, times[name]) <= (worst in pending, times[worst]) for name in left)
+
+
+@pytest.mark.parametrize("count", [10, 5000])
+def test_a_hundred_kilobytes_at_most(count):
+    times = {f"x/a step with a name[{number}]": T0 + number for number in range(count)}
+    kept = fitting(times, set(), 10**9)
+    assert size(kept) <= 100_000
+    assert len(kept) == count or size(kept) > 99_000
