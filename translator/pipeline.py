@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from translator.asl.block import Origin
@@ -79,13 +79,14 @@ class _Read:
 
 
 def compile_sources(
-    sources: Sequence[Source], *, dialect: str | None = None, strict: bool = False
+    sources: Sequence[Source], *, dialect: str | None = None, strict: bool = False,
+    versions: Mapping[str, str] | None = None,
 ) -> list[Compilation]:
     """Compile definitions together: steps of `type: workflow` find the others by id.
 
-    Raises TranslatorError with every finding when there is an error, or with `strict` a warning.
+    `versions`, by workflow, count in place of those that the definitions say. Raises TranslatorError with every finding when there is an error, or with `strict` a warning.
     """
-    reads, everything = _read(sources, dialect)
+    reads, everything = _read(sources, dialect, versions or {})
     failing = {"error"} | ({"warning", "unsupported"} if strict else set())
     if any(found.severity in failing for found in everything):
         raise TranslatorError(everything)
@@ -124,14 +125,17 @@ def canonical_data(source: Source, findings: Findings, *, dialect: str | None = 
     return spoken.name, data
 
 
-def _read(sources: Sequence[Source], dialect: str | None) -> tuple[list[_Read], tuple[Diagnostic, ...]]:
+def _read(
+    sources: Sequence[Source], dialect: str | None, versions: Mapping[str, str]
+) -> tuple[list[_Read], tuple[Diagnostic, ...]]:
     reads = []
     for source in sources:
         read = _Read(source, Findings())
         canonical = canonical_data(source, read.findings, dialect=dialect)
         if canonical is not None:
             read.dialect, data = canonical
-            read.workflow = build(data, read.findings)
+            workflow = build(data, read.findings)
+            read.workflow = replace(workflow, version=versions.get(workflow.id, workflow.version))
         reads.append(read)
     _check_ids(reads)
     workflows = {read.workflow.id: read.workflow for read in reads if read.workflow is not None}
@@ -190,7 +194,7 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compi
     emitted = emit_machine(
         read.workflow, read.graph, workflows, findings,
         recorded=undo.recorded if undo is not None else frozenset(), items=undo.items if undo is not None else frozenset(),
-        rolls_back=undo is not None and undo.starts,
+        undone_children=undo.children if undo is not None else frozenset(), rolls_back=undo is not None and undo.starts,
     )
     check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings)
     rollback = _emit_rollback(read, undo, workflows) if undo is not None else None
@@ -203,10 +207,9 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compi
             f"about {figures.cost.events[1]:,} of 25,000 events when every loop has {figures.items} items",
             read.workflow.at,
         )
-    starts = {"rollback": read.workflow.id} if undo is not None and undo.starts else {}
     return Compilation(
         read.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, findings.sorted(),
-        emitted.origins, figures, read.graph, rollback, starts,
+        emitted.origins, figures, read.graph, rollback, emitted.rollbacks,
     )
 
 
@@ -215,7 +218,7 @@ def _emit_rollback(read: _Read, undo: Rollback, workflows: Mapping[str, Workflow
     check_machine(emitted.definition, emitted.origins, undo.graph, undo.workflow, read.findings)
     return Compilation(
         undo.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, (), emitted.origins,
-        estimate(emitted.definition), undo.graph,
+        estimate(emitted.definition), undo.graph, None, emitted.rollbacks,
     )
 
 

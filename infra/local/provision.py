@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from aslant import keys
+from aslant import keys, sla
+from aslant.approvals import service as approvals
 from aslant.settings import Settings
 from aslant.step_types import INTERNAL, STEP_TYPES, function_name
 from infra.local.cloud import LocalCloud
@@ -18,6 +19,17 @@ from translator.pipeline import Compilation
 TENANT = "default"  # what a step takes without one, as in executions that were started by hand
 NOTIFY_TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:aslant-notifications"
 EMAIL_FROM = "workflows@example.com"
+
+# Functions that are no steps, by their names, with the module of each handler.
+PUBLISH_EVENTS, RECORD_EXECUTION = "aslant-publish-events", "aslant-record-execution"
+SERVICES: Mapping[str, str] = {
+    PUBLISH_EVENTS: "functions.publish_events.handler",
+    RECORD_EXECUTION: "functions.record_execution.handler",
+    approvals.FUNCTION: "functions.approvals.handler",
+    sla.FUNCTION: "functions.watch_sla.handler",
+}
+# What Step Functions says about executions.
+NOTICES: Mapping[str, Any] = {"source": ["aws.states"], "detail-type": ["Step Functions Execution Status Change"]}
 
 Wrap = Callable[[Handler], Handler]
 
@@ -55,10 +67,21 @@ def register_functions(
     machines = [*compilations, *(one.rollback for one in compilations if one.rollback is not None)]
     types = {step_type for machine in machines for step_type in machine.functions.values()}
     for step_type in sorted(types):
-        module = _module(step_type)
-        handler = importlib.import_module(module).handler if warm else _lazy(module)
-        cloud.function(function_name(step_type), wrap(handler))
+        cloud.function(function_name(step_type), wrap(_handler(_module(step_type), warm)))
     return {step_type: function_name(step_type) for step_type in types}
+
+
+def register_everything(cloud: LocalCloud, wrap: Wrap, *, warm: bool) -> None:
+    """Registers the functions of all step types, whatever is published later, and those that keep the records."""
+    for step_type in (*(name for name, kind in STEP_TYPES.items() if not kind.native), *INTERNAL):
+        cloud.function(function_name(step_type), wrap(_handler(_module(step_type), warm)))
+    for name, module in SERVICES.items():
+        cloud.function(name, _handler(module, warm))
+
+
+def _handler(module: str, warm: bool) -> Handler:
+    handler: Handler = importlib.import_module(module).handler if warm else _lazy(module)
+    return handler
 
 
 def _module(step_type: str) -> str:

@@ -8,13 +8,16 @@ from typing import Any
 
 from translator.asl import tasks
 from translator.asl.block import Block, Machine, State
+from translator.asl.failures import hand_over
 from translator.asl.plan import Run
-from translator.asl.values import Deferred, literal, query
+from translator.asl.replay import remaining
+from translator.asl.values import Deferred, Writer, literal, query
 from translator.expressions.jsonata import text_literal
 from translator.expressions.tree import Literal, Slot
 from translator.model.workflow import Step
 
 DEFAULT_LIMIT = 3600  # seconds to wait for an answer
+ESCALATED = "!escalated"  # after the step's id, in `execution.entered`: the second question has a deadline of its own
 
 # A refused approval's cause is its decision as JSON.
 DECISION = query(
@@ -46,7 +49,7 @@ def approval_step(machine: Machine, block: Block, run: Run, following: str | Non
 
 
 def _gate(
-    machine: Machine, block: Block, run: Run, following: str | None, writer: Any, *, escalated: bool
+    machine: Machine, block: Block, run: Run, following: str | None, writer: Writer, *, escalated: bool
 ) -> str:
     step = run.step
     config, secrets = writer.config({k: v for k, v in step.config.items() if k != "auto_approve"})
@@ -56,10 +59,13 @@ def _gate(
     payload = state["Arguments"]["Payload"]
     if escalated:  # a further attempt, so that it is a request of its own
         retry = tasks.retries_of(machine, step)[0]
-        payload["attempt"] = query(f"$states.context.State.RetryCount+{retry.max_attempts if retry else 1}")
+        payload["attempt"] = machine.attempt(step, f"$states.context.State.RetryCount+{retry.max_attempts if retry else 1}")
     limit = math.ceil(step.timeout or _plain(step, "timeout", None) or DEFAULT_LIMIT)
     # The request expires when the machine stops waiting, whichever of the two limits was written.
-    state["TimeoutSeconds"] = payload["timeout"] = config["timeout"] = max(1, limit)
+    payload["timeout"] = max(1, limit)
+    indexes = [writer.bind(Slot("index", loop)) for loop in run.frame.loops]
+    name = step.id + (ESCALATED if escalated else "")
+    state["TimeoutSeconds"] = config["timeout"] = remaining(name, indexes, str(max(1, limit)), 1)
     entry = machine.entry(block, step)
     catch: list[dict[str, Any]] = []
     if _plain(step, "on_reject", "fail") == "continue":
@@ -68,7 +74,10 @@ def _gate(
             "Assign": entry | machine.assign_results(step, block, {"output": DECISION}),
             "Next": machine.target(block, following),
         })
-    catch.append({"ErrorEquals": ["States.Timeout"], "Next": _expired(machine, block, run, following, escalated)})
+    expired = {"ErrorEquals": ["States.Timeout"], "Next": _expired(machine, block, run, following, writer, escalated)}
+    if machine.is_direct(block, step):  # the next state reads the item from its input as well
+        expired["Output"] = "{% $states.input %}"
+    catch.append(expired)
     catch += tasks.catchers(machine, block, run, following, DECISION)
     result = "$states.result"
     assign = machine.assign_results(step, block, {"output": query(result)})
@@ -77,19 +86,24 @@ def _gate(
         state["Assign"] = assign
     own = {Slot("output", step.id): result, Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
     machine.go(block, state, following, own | machine.own_input(block, step))
-    return machine.add(block, step, "step", state, "escalated" if escalated else "")
+    return machine.add(block, step, "escalated" if escalated else "step", state, "escalated" if escalated else "")
 
 
-def _expired(machine: Machine, block: Block, run: Run, following: str | None, escalated: bool) -> str:
-    """The state to go to when nobody answered in time."""
+def _expired(
+    machine: Machine, block: Block, run: Run, following: str | None, writer: Writer, escalated: bool
+) -> str:
+    """The state to go to when nobody answered in time. What the function evaluated for the first question holds on."""
     step = run.step
     policy = _plain(step, "on_timeout", "reject")
     if policy == "approve":
         return _answered(machine, block, run, following, {"approved": True, "by": "timeout"}, "expired", "expired")
     if policy == "escalate" and not escalated:
-        writer = machine.writer(block, step, machine.own_input(block, step))
         return _gate(machine, block, run, following, writer, escalated=True)
     if policy == "cancel":
+        if block.fail is not None:
+            error = {"error": "Cancelled", "message": "nobody answered the approval in time", "step": literal(step.id)}
+            handing: State = {"Type": "Pass", "Assign": hand_over(machine, block, step, error), "Next": block.fail[0]}
+            return machine.add(block, step, "failed", handing, "expired")
         state: State = {"Type": "Fail", "Error": "Cancelled", "Cause": "nobody answered the approval in time"}
         return machine.add(block, step, "failed", state, "expired")
     if _plain(step, "on_reject", "fail") == "continue":
@@ -124,11 +138,9 @@ def _refused(machine: Machine, block: Block, run: Run, following: str | None) ->
         machine.go(block, passing, following, own | machine.own_input(block, step))
         return machine.add(block, step, "expired", passing, "expired")
     if block.fail is not None:
-        name, variable = block.fail
+        error = {"error": "ApprovalExpired", "message": "nobody answered in time", "step": literal(step.id)}
         failed: State = {
-            "Type": "Pass",
-            "Assign": {variable: {"error": "ApprovalExpired", "message": "nobody answered in time", "step": literal(step.id)}},
-            "Next": name,
+            "Type": "Pass", "Assign": hand_over(machine, block, step, error), "Next": block.fail[0],
         }
         return machine.add(block, step, "failed", failed, "expired")
     state: State = {"Type": "Fail", "Error": "ApprovalExpired", "Cause": "nobody answered the approval in time"}

@@ -7,36 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from translator.asl.names import StateNames
-from translator.asl.plan import Frame
-from translator.asl.values import CONTEXT, META, Bind, Deferred, Writer, literal, query
+from translator.asl.plan import Frame, Plan, runs
+from translator.asl.values import CONTEXT, META, Bind, Deferred, Writer, query
 from translator.asl.variables import Variables
 from translator.diagnostics import Findings, Position
+from translator.expressions.jsonata import MAX_CODE, NotNative
 from translator.expressions.tree import Slot
+from translator.findings import asl as rules
 from translator.model.inputs import required_inputs, type_of_inputs
-from translator.model.workflow import Step, Workflow
+from translator.model.workflow import UNDO_LOOP, Step, Workflow
 
 State = dict[str, Any]
 Finish = Callable[[Bind], Any]
 
-ERROR = "{% $states.errorOutput.Error %}"
-CAUSE = '{% $exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"" %}'
-# A function's error comes as JSON, a child execution's as a description of it, the service's own as text.
-MESSAGE = (
-    '{% ($cause:=function($text){$contains($text,\'"errorMessage"\')?$parse($text).errorMessage:'
-    '$contains($text,\'"ExecutionArn"\')?($each:=$parse($text);'
-    '($exists($each.Error)?$each.Error:"")&": "&($exists($each.Cause)?$cause($each.Cause):"")):$text};'
-    '$cause($exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"")) %}'
-)
-
-# The step that a failure came from, where the `Fail` state of an inner block says so.
-FAILED_STEP = (
-    '{% ($cause:=$exists($states.errorOutput.Cause)?$states.errorOutput.Cause:"";'
-    "$substring($cause,0,14)='{\"failedStep\":'?$parse($cause).failedStep:\"\") %}"
-)
-
 
 class Origin(NamedTuple):
-    """What a state is there for: `role` is step, condition, evaluate, join, bind, expired, failed or end."""
+    """What a state is there for: `role` is step, condition, evaluate, record, join, bind, expired, failed or end."""
 
     step: str
     role: str
@@ -55,6 +41,10 @@ class Block:
     end_state: str = ""
     label: str = ""
     bare: bool = False  # the output is the one value that the frame hands on, not an object with it
+    plan: Plan | None = None
+    # States are made from the end to the start. Steps already made when a state is made come after it, or run instead of it.
+    emitted: dict[str, int] = field(default_factory=dict)  # step id -> how many had been made before
+    places: dict[str, int] = field(default_factory=dict)  # state -> how many steps had been made before
 
 
 @dataclass(slots=True)
@@ -70,14 +60,26 @@ class Machine:
     workflows: dict[str, str] = field(default_factory=dict)
     children: Mapping[str, Workflow] = field(default_factory=dict)
     failure: str = ""  # the variable that holds the body's failure, for what runs at the end
+    # Steps that no function runs and that leave a record all the same, and loops whose list does: a rollback reads them.
+    recorded: frozenset[str] = frozenset()
+    recorded_items: frozenset[str] = frozenset()
+    rollbacks: dict[str, str] = field(default_factory=dict)  # placeholder -> the workflow whose executions it undoes
+    rounds: dict[str, str] = field(default_factory=dict)  # step -> the variable that counts questions about its failures
+    questions: dict[str, list[str]] = field(default_factory=dict)  # step -> choices whose first way leads back to it
     entries: dict[Frame, dict[str, str]] = field(default_factory=dict)  # loop body -> item variables its first state sets
 
     def add(self, block: Block, step: Step, role: str, state: State, suffix: str = "") -> str:
         """Put a state into the block; gives its name."""
         name = self.states.new(step.id, suffix)
         block.states[name] = state
+        block.places[name] = len(block.emitted)
         self.origins[name] = Origin(step.id, role, step.at)
         return name
+
+    def made(self, block: Block, plan: Plan) -> None:
+        """Note that all steps of a plan have their states."""
+        for run in runs(plan):
+            block.emitted.setdefault(run.step.id, len(block.emitted))
 
     def bind(self, frame: Frame, own: Mapping[Slot, str] | None = None) -> Bind:
         """Sources of references for a state in `frame`; `own` has those that this very state gives."""
@@ -107,14 +109,32 @@ class Machine:
             type_of_inputs(self.workflow), required_inputs(self.workflow),
         )
 
+    def attempt(self, step: Step, counted: str) -> str:
+        """The field with the number of an attempt. Tries after an escalation count from the next thousand on."""
+        return query(f"{counted}+1000*${self.rounds[step.id]}" if step.id in self.rounds else counted)
+
+    def iteration(self, writer: Writer, frame: Frame) -> str:
+        """The source of the list of indexes of the loops around. An undo has those of the step that it undoes."""
+        parts = [
+            writer.bind(Slot("item", loop)) + ".iteration" if loop == UNDO_LOOP else writer.bind(Slot("index", loop))
+            for loop in frame.loops
+        ]
+        return "[" + ",".join(parts) + "]"
+
     def go(self, block: Block, state: State, following: str | None, own: Mapping[Slot, str] | None = None) -> State:
         """Let `state` go on to `following`, or end the block there with the block's output."""
         if following is not None:
             state["Next"] = following
-        else:
+            return state
+        try:
+            if any(len(source) > MAX_CODE for source in (own or {}).values()):
+                raise NotNative("the step's own result is too long to be handed on with it")
             state["Output"] = block.finish(self.bind(block.frame, own))
-            state["End"] = True
-            state.pop("Assign", None)  # nobody is left to read it
+        except NotNative:  # with the code of the step's own result pasted in; read from variables it is shorter
+            state["Next"] = self.target(block, None)
+            return state
+        state["End"] = True
+        state.pop("Assign", None)  # nobody is left to read it
         return state
 
     def target(self, block: Block, following: str | None) -> str:
@@ -123,7 +143,13 @@ class Machine:
             return following
         if not block.end_state:
             block.end_state = self.states.new(block.label or self.workflow.id, "end")
-            block.states[block.end_state] = {"Type": "Succeed", "Output": block.finish(self.bind(block.frame))}
+            try:
+                output = block.finish(self.bind(block.frame))
+            except NotNative as reason:
+                at = next((run.step.at for run in runs(block.plan)), self.workflow.at)
+                self.findings.add(rules.TOO_MUCH_OUTPUT, f"what {block.label!r} gives cannot be put together: {reason}", at)
+                output = None
+            block.states[block.end_state] = {"Type": "Succeed", "Output": output}
             self.origins[block.end_state] = Origin("", "end", self.workflow.at)
         return block.end_state
 
@@ -181,7 +207,3 @@ def targets(state: State) -> list[str]:
     found += [state[key] for key in ("Next", "Default") if key in state]
     return found + [rule["Next"] for rule in state.get("Catch", ())]
 
-
-def error_object(step: Step | None) -> dict[str, str]:
-    """What `errors.<step>` holds: the error's name, its message, and the step's id; None: the error says which."""
-    return {"error": ERROR, "message": MESSAGE, "step": FAILED_STEP if step is None else literal(step.id)}

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from aslant.error_names import ALL, NEVER_RETRIED, RETRYABLE
 from translator.asl import tasks
 from translator.asl.block import Block, Machine, State
 from translator.asl.plan import Run
-from translator.asl.retries import retry_rules
+from translator.asl.replay import EXECUTION_ID, execution_name
+from translator.asl.retries import delays, retry_rules, whole
 from translator.asl.values import Deferred, Writer, query
 from translator.expressions.jsonata import text_literal
-from translator.expressions.tree import Literal, Node, Slot
+from translator.expressions.tree import Literal, Node
 from translator.expressions.types import kind
 from translator.model.values import constant
-from translator.model.workflow import Workflow
+from translator.model.workflow import UNDO_LOOP, Retry, Step, Workflow
 from translator.passes.fold import as_node
 
 _WANTED = {
@@ -27,10 +29,9 @@ def child_step(machine: Machine, block: Block, run: Run, following: str | None) 
     """A child workflow: an execution of its own, whose name tells parent, step, iteration and attempt apart."""
     step = run.step
     writer = machine.writer(block, step, machine.own_input(block, step))
-    placeholder = "workflow_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in step.workflow)
-    while machine.workflows.get(placeholder, step.workflow) != step.workflow:
-        placeholder += "_"
-    machine.workflows[placeholder] = step.workflow
+    if UNDO_LOOP in step.labels:
+        return _undo(machine, block, run, writer, following), writer.deferred
+    placeholder = _placeholder("workflow", machine.workflows, step.workflow)
     given: Any = step.input if step.input is not None else {}
     child = machine.children.get(step.workflow)
     defaults: dict[str, Any] = {}
@@ -41,38 +42,97 @@ def child_step(machine: Machine, block: Block, run: Run, following: str | None) 
         value = _written_out(writer, given, child)
     else:
         value = _computed(writer, as_node(given), defaults, child)
-    iteration = "[" + ",".join(writer.bind(Slot("index", loop)) for loop in run.frame.loops) + "]"
-    name = (
-        f'"{_ascii(step.id)}-"&$hash($string([$states.context.Execution.Id,{text_literal(step.id)},{iteration},'
-        '$states.context.State.RetryCount]),"MD5")'
-    )
-    # The parent's tenant and user, and an id of its own: requests and idempotency keys of children must not meet.
+    iteration = machine.iteration(writer, run.frame)
+    base, extra = tasks.retries_of(machine, step)
+    every = [retry for retry in ([base] if base else []) + extra if retry.max_attempts > 1]
+    # A child's own error is in the cause only, where `Retry` does not look: such attempts are states of their own.
+    named = [retry for retry in every if not {ALL, tasks.TASK_FAILED} & set(retry.on)] if step.wait_for_completion else []
+    rules, _ = retry_rules(None, [retry for retry in every if retry not in named], machine.findings, service=False)
     version = f'"version":{text_literal(child.version)},' if child is not None else ""
-    execution = (
-        f'$merge([$states.context.Execution.Input.execution,{{"id":{name},"workflow":{text_literal(step.workflow)},{version}'
-        f'"parent":{{"execution":$states.context.Execution.Id,"step":{text_literal(step.id)},"iteration":{iteration},'
-        '"attempt":$states.context.State.RetryCount}}])'
-    )
     limit = math.ceil(step.timeout or machine.workflow.settings.timeout or tasks.CHILD_LIMIT)
-    retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
+    result = "$states.result.Output" if step.wait_for_completion else '{"execution":$states.result.ExecutionArn}'
+
+    def attempt(number: int) -> State:
+        counted = "$states.context.State.RetryCount" + (f"+{number}" if number else "")
+        if step.id in machine.rounds:  # another try after an escalation is another child
+            counted += f"+1000*${machine.rounds[step.id]}"
+        name = (
+            f'"{_ascii(step.id)}-"&$hash($string([{EXECUTION_ID},{text_literal(step.id)},{iteration},'
+            f'{counted}]),"MD5")'
+        )
+        # The parent's tenant and user, and an id of its own: requests and idempotency keys of children must not meet.
+        execution = (
+            f'$merge([$states.context.Execution.Input.execution,{{"id":{name},"workflow":{text_literal(step.workflow)},'
+            f'{version}"parent":{{"execution":{EXECUTION_ID},"step":{text_literal(step.id)},'
+            f'"iteration":{iteration},"attempt":{counted}}}}}])'
+        )
+        state: State = {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::states:startExecution" + (".sync:2" if step.wait_for_completion else ""),
+            "Arguments": {
+                "StateMachineArn": "${" + placeholder + "}",
+                "Name": query(execution_name(name)),
+                "Input": {
+                    "input": value,
+                    "context": query("$merge([$states.context.Execution.Input.context])"),
+                    "execution": query(execution),
+                },
+            },
+            "TimeoutSeconds": max(1, limit),
+        }
+        return state | ({"Retry": rules} if rules else {})
+
+    last = max((retry.max_attempts for retry in named), default=1)
+    apart = max((retry.max_attempts for retry in every if retry not in named), default=1)  # attempts that one state makes
+    suffix = f"attempt {last}" if last > 1 else ""
+    entry = tasks.finish(machine, block, run, attempt((last - 1) * apart), result, following, suffix=suffix)
+    for number in range(last - 1, 0, -1):
+        again = [
+            (names, _pause(machine, block, step, retry, number, entry))
+            for retry in named
+            if retry.max_attempts > number
+            and (names := [name for name in retry.on or RETRYABLE if name not in NEVER_RETRIED])
+        ]
+        state = attempt((number - 1) * apart)
+        suffix = f"attempt {number}" if number > 1 else ""
+        entry = tasks.finish(machine, block, run, state, result, following, again=again, suffix=suffix)
+    return entry, writer.deferred
+
+
+def _undo(machine: Machine, block: Block, run: Run, writer: Writer, following: str | None) -> str:
+    """The rollback of the execution of a child that had completed, by the child's own machine for that."""
+    about = writer.source(run.step.input)
+    iteration = machine.iteration(writer, run.frame)
+    counted = f"[$states.context.Execution.Id,$child.execution.id,{iteration}]"
     state: State = {
         "Type": "Task",
-        "Resource": "arn:aws:states:::states:startExecution" + (".sync:2" if step.wait_for_completion else ""),
+        "Resource": "arn:aws:states:::states:startExecution.sync:2",
         "Arguments": {
-            "StateMachineArn": "${" + placeholder + "}",
-            "Name": query(name),
-            "Input": {
-                "input": value,
-                "context": query("$merge([$states.context.Execution.Input.context])"),
-                "execution": query(execution),
-            },
+            "StateMachineArn": "${" + _placeholder("rollback", machine.rollbacks, run.step.workflow) + "}",
+            "Name": query(f'($child:={about};"undo-"&$hash($string({counted}),"MD5"))'),
+            "Input": query(f'$merge([{about},{{"rollback":{{"by":"parent","action":"rollback"}}}}])'),
         },
-        "TimeoutSeconds": max(1, limit),
+        "TimeoutSeconds": tasks.CHILD_LIMIT,
     }
-    if retry:
-        state["Retry"] = retry
-    result = "$states.result.Output" if step.wait_for_completion else '{"execution":$states.result.ExecutionArn}'
-    return tasks.finish(machine, block, run, state, result, following), writer.deferred
+    return tasks.finish(machine, block, run, state, "$states.result.Output", following)
+
+
+def _placeholder(prefix: str, taken: dict[str, str], workflow: str) -> str:
+    """The placeholder of a workflow's machine, noted in `taken`."""
+    name = f"{prefix}_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in workflow)
+    while taken.get(name, workflow) != workflow:
+        name += "_"
+    taken[name] = workflow
+    return name
+
+
+def _pause(machine: Machine, block: Block, step: Step, retry: Retry, number: int, following: str) -> str:
+    """The pause after attempt `number`."""
+    seconds = whole(delays(retry)[number - 1])
+    state: State = {
+        "Type": "Wait", "Seconds": query(f"$ceil($random()*{seconds})") if retry.jitter else seconds, "Next": following,
+    }
+    return machine.add(block, step, "join", state, "pause")
 
 
 def _written_out(writer: Writer, given: dict[str, Any], child: Workflow | None) -> Any:

@@ -6,10 +6,11 @@ from collections.abc import Sequence as Many
 from typing import Any
 
 from aslant.error_names import ALL
-from translator.asl import native, tasks
+from translator.asl import escalations, native, tasks
 from translator.asl.approvals import approval_step
-from translator.asl.block import Block, Machine, Origin, State, close, error_object
+from translator.asl.block import Block, Machine, Origin, State, close
 from translator.asl.children import child_step
+from translator.asl.failures import error_from, hand_over, left_inside, name_failed_steps, tells_statuses
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
 from translator.asl.retries import retry_rules
 from translator.asl.values import Bind, literal, query
@@ -29,7 +30,9 @@ def emit(machine: Machine, block: Block, plan: Plan | None, following: str | Non
     if isinstance(plan, Sequence):
         return _sequence(machine, block, plan, following)
     if isinstance(plan, Fork):
-        return _fork(machine, block, plan, following)
+        name = _fork(machine, block, plan, following)
+        machine.made(block, plan)
+        return name
     if isinstance(plan, Arms):
         return _arms(machine, block, plan, following)
     return _guarded(machine, block, plan, following)
@@ -51,8 +54,20 @@ def _sequence(machine: Machine, block: Block, plan: Sequence, following: str | N
 
 
 def _run(machine: Machine, block: Block, run: Run, following: str | None, arms: Arms | None = None) -> str:
+    """A step with everything around it."""
+    name = _states_of(machine, block, run, following, arms)
+    machine.made(block, run)
+    return name
+
+
+def _states_of(machine: Machine, block: Block, run: Run, following: str | None, arms: Arms | None) -> str:
     """A step: its own state, the evaluation of what JSONata cannot say, and its condition, in reverse."""
     step = run.step
+    after = following
+    if step.id in machine.recorded and step.type != "choice" and not native.is_computed(step):
+        following = tasks.record_state(machine, block, run, following)
+    if escalations.escalates(machine, step):
+        escalations.rounds(machine, step)
     if step.type == "choice":
         entries = {
             names: emit(machine, block, arm, following) for names, arm in (arms.arms if arms is not None else ())
@@ -68,12 +83,15 @@ def _run(machine: Machine, block: Block, run: Run, following: str | None, arms: 
         main, deferred = child_step(machine, block, run, following)
     elif step.type == "approval":
         main, deferred = approval_step(machine, block, run, following)
-    elif "value" in step.config and step.type in native.COMPUTED:
+    elif native.is_computed(step):
         main, deferred = native.computed_step(machine, block, run, following)
     else:
         main, deferred = tasks.lambda_step(machine, block, run, following)
     if deferred is not None and deferred.expressions:
         main = tasks.evaluate_state(machine, block, run, deferred, main, following)
+    if step.id in machine.rounds:
+        main = escalations.begin(machine, block, run, main)
+    following = after
     if step.when is None:
         return main
     writer = machine.writer(block, step, machine.own_input(block, step))
@@ -110,11 +128,14 @@ def body_block(machine: Machine, body: Body, label: str, extra: Any = None, *, b
         output = {machine.variables.names[slot, frame]: query(bind(slot)) for slot in exports}
         return output | extra(bind) if extra is not None else output
 
-    return Block(frame, finish, label=label, bare=bare)
+    return Block(frame, finish, label=label, bare=bare, plan=body.plan)
 
 
 def body_states(machine: Machine, block: Block, body: Body, label: str, failed: Any = None) -> State:
-    """The finished `States` map of a body. With `failed`, its errors end it with that output instead of failing."""
+    """The finished `States` map of a body. With `failed`, its errors end it with that output instead of failing.
+
+    A failure's output is written from the variable of the error, and of what the block hands on.
+    """
     if failed is not None:
         variable = machine.variables.new_name.new(f"{label}_failure")
         name = machine.states.new(label, "failed")
@@ -124,14 +145,10 @@ def body_states(machine: Machine, block: Block, body: Body, label: str, failed: 
     if body.inner is None:
         return close(block, emit(machine, block, body.plan, None))
     inner = body_block(machine, Body(body.inner, body.plan), label)
-    _name_failed_steps(machine, block, inner, label)
-    state: State = {"Type": "Parallel", "Branches": [close(inner, emit(machine, inner, body.plan, None))]}
     if block.fail is not None:
-        variable = block.fail[1]
-        state["Catch"] = [
-            {"ErrorEquals": [kind], "Assign": {variable: error_object(None)}, "Next": block.fail[0]}
-            for kind in (tasks.DATA_LIMIT, "States.ALL")
-        ]
+        name_failed_steps(machine, inner, label)
+    state: State = {"Type": "Parallel", "Branches": [close(inner, emit(machine, inner, body.plan, None))]}
+    _collect(machine, block, state, [inner])
     machine.go(block, state, None, _received(machine, [inner]))
     name = machine.states.new(label, "guarded")
     block.states[name] = state
@@ -139,17 +156,14 @@ def body_states(machine: Machine, block: Block, body: Body, label: str, failed: 
     return close(block, name)
 
 
-def _name_failed_steps(machine: Machine, around: Block, inner: Block, label: str) -> None:
-    """Where the block around collects failures, those of `inner` leave it with the id of their step."""
-    if around.fail is None:
+def _collect(machine: Machine, block: Block, state: State, inner: list[Block]) -> None:
+    """Let a Parallel without a step of its own hand its failures to where the block collects them."""
+    if block.fail is None:
         return
-    variable = machine.variables.new_name.new(f"{label}_failure")
-    name = machine.states.new(label, "failed")
-    # `failedStep` comes first: FAILED_STEP looks for it there.
-    cause = f'{{"failedStep":${variable}.step,"errorMessage":${variable}.message}}'
-    inner.states[name] = {"Type": "Fail", "Error": query(f"${variable}.error"), "Cause": query(f"$string({cause})")}
-    machine.origins[name] = Origin("", "failed", machine.workflow.at)
-    inner.fail = (name, variable)
+    assign = hand_over(machine, block, None, error_from(machine, inner), left_inside(machine, inner))
+    state["Catch"] = [
+        {"ErrorEquals": [kind], "Assign": assign, "Next": block.fail[0]} for kind in (tasks.DATA_LIMIT, ALL)
+    ]
 
 
 def _received(machine: Machine, blocks: Many[Block]) -> dict[Slot, str]:
@@ -189,20 +203,16 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
     others = len(plan.bodies) - 1
     label = f"{first.id} + {others} more"
     blocks = [body_block(machine, body, label, bare=True) for body in plan.bodies]
-    for inner in blocks:
-        _name_failed_steps(machine, block, inner, label)
+    if block.fail is not None:
+        for inner in blocks:
+            name_failed_steps(machine, inner, label)
     maps = [body_states(machine, inner, body, label) for inner, body in zip(blocks, plan.bodies, strict=True)]
     state = _side_by_side(machine, block, maps, plan.limit)
     received = _received(machine, blocks)
     assign = machine.assign(received, plan.frame)
     if assign:
         state["Assign"] = assign
-    if block.fail is not None:
-        name, variable = block.fail
-        state["Catch"] = [
-            {"ErrorEquals": [kind], "Assign": {variable: error_object(None)}, "Next": name}
-            for kind in (tasks.DATA_LIMIT, "States.ALL")
-        ]
+    _collect(machine, block, state, blocks)
     machine.go(block, state, following, received)
     name = machine.states.new(label)
     block.states[name] = state
@@ -217,13 +227,17 @@ def _parallel(machine: Machine, block: Block, run: Run, following: str | None) -
         kept = machine.variables.new_name.new(f"{step.id}_result") if _is_read(machine, run) else ""
         extra = (lambda bind: {"output": query(f"${kept}")}) if kept else None
         outer = body_block(machine, Body(run.wrap, None), step.id, extra)
+        if block.fail is not None or tells_statuses(machine, outer):
+            name_failed_steps(machine, outer, step.id)
         entry = _branches(machine, outer, run, None, kept)
         state: State = {"Type": "Parallel", "Branches": [close(outer, entry)]}
         retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
         if retry:
             state["Retry"] = retry
         received = _received(machine, [outer])
-        return tasks.finish(machine, block, run, state, "$states.result[0].output", following, received=received)
+        return tasks.finish(
+            machine, block, run, state, "$states.result[0].output", following, received=received, inner=[outer]
+        )
     return _branches(machine, block, run, following)
 
 
@@ -234,17 +248,17 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
     blocks, maps = [], []
     for number, body in enumerate(run.bodies):
         label = f"{step.id}/{number}"
-        extra = native.branch_output(run, number) if keeps else None
+        extra = native.branch_output(machine, run, number) if keeps else None
         inner = body_block(machine, body, label, extra)
 
         def failed(variable: str, frame: Frame = body.frame) -> dict[str, Any]:
-            lost = {
-                machine.variables.names[slot, frame]: _lost(slot, variable)
-                for slot in machine.variables.exports.get(frame, ())
-            }
-            return lost | {"failed": query(f"${variable}")}
+            names = machine.variables.names
+            kept = [names[slot, frame] for slot in machine.variables.exports.get(frame, ())]
+            return {name: query(f"${name}") for name in kept} | {"failed": query(f"${variable}")}
 
         blocks.append(inner)
+        if not step.wait_for_all and (block.fail is not None or tells_statuses(machine, inner)):
+            name_failed_steps(machine, inner, label)
         maps.append(body_states(machine, inner, body, label, failed if step.wait_for_all else None))
     state = _side_by_side(machine, block, maps, step.max_parallel)
     received = _received(machine, blocks)
@@ -253,7 +267,7 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
         retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
         if retry:
             state["Retry"] = retry
-        return tasks.finish(machine, block, run, state, result, following, received=received)
+        return tasks.finish(machine, block, run, state, result, following, received=received, inner=blocks)
     errors = machine.variables.new_name.new(f"{step.id}_errors")
     state["Assign"] = (
         machine.assign_results(step, block, {"output": query(result)}) | machine.assign(received, block.frame)
@@ -261,15 +275,8 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
     )
     state["Next"] = _after_all(machine, block, run, errors, following)
     if block.fail is not None:
-        state["Catch"] = tasks.catchers(machine, block, run, following)
+        state["Catch"] = tasks.catchers(machine, block, run, following, inner=blocks)
     return machine.add(block, step, "step", state)
-
-
-def _lost(slot: Slot, failure: str) -> Any:
-    """What is left of a step in a branch that failed."""
-    if slot.kind != "status":
-        return None
-    return query(f'${failure}.step={text_literal(slot.name)}?"failed":"skipped"')
 
 
 def _is_read(machine: Machine, run: Run) -> bool:
@@ -284,6 +291,9 @@ def _after_all(machine: Machine, block: Block, run: Run, errors: str, following:
         names = ",".join(map(text_literal, reaction.errors))
         known = "" if ALL in reaction.errors else f" and ${errors}[0].error in [{names}]"
         target = _going_on(machine, block, run, errors, following) if reaction.action == "continue" else None
+        if reaction.action == "escalate":
+            error = {key: query(f"${errors}[0].{key}") for key in ("error", "message", "step")}
+            target = escalations.ask(machine, block, run, reaction, error, query(f"$string(${errors})"), following)
         rules.append({
             "Condition": query(f"$count(${errors})>0{known}"), **(target or _giving_up(machine, block, step, errors)),
         })
@@ -307,8 +317,9 @@ def _going_on(machine: Machine, block: Block, run: Run, errors: str, following: 
 def _giving_up(machine: Machine, block: Block, step: Step, errors: str) -> dict[str, Any]:
     """Fails with the first error's name, or hands it to where the block collects errors."""
     if block.fail is not None:
-        target, variable = block.fail
-        return {"Assign": {variable: query(f"${errors}[0]")}, "Next": target}
+        target = block.fail[0]
+        assign = hand_over(machine, block, step, query(f"${errors}[0]"))
+        return {"Assign": assign, "Next": target}
     failed: State = {"Type": "Fail", "Error": query(f"${errors}[0].error"), "Cause": query(f"$string(${errors})")}
     return {"Next": machine.add(block, step, "failed", failed, "failed")}
 
@@ -325,7 +336,7 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
     }
     keeps = _is_read(machine, run)
     inner = body_block(machine, body, step.id, None)
-    result = native.iteration_result(run)
+    result = native.iteration_result(machine, run)
     inner.finish = (lambda bind: result(bind)) if keeps else (lambda bind: {})
 
     def failed(variable: str) -> Any:
@@ -334,6 +345,8 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
     direct = machine.variables.direct.get(body.frame)
     if bound and direct is not None:
         machine.entries[body.frame] = bound
+    if step.on_item_error != "continue" and block.fail is not None:
+        name_failed_steps(machine, inner, step.id)
     maps = body_states(machine, inner, body, step.id, failed if step.on_item_error == "continue" else None)
     if bound and direct is None:
         bind_state = machine.states.new(step.id, "item")
@@ -342,7 +355,7 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
             "StartAt": bind_state,
             "States": {bind_state: {"Type": "Pass", "Assign": bound, "Next": maps["StartAt"]}, **maps["States"]},
         }
-    state: State = {"Type": "Map", "Items": native.items(writer, step)}
+    state: State = {"Type": "Map", "Items": native.items(writer, step, step.id in machine.recorded_items)}
     selector = {
         kind: query(f"$states.context.Map.Item.{where}")
         for kind, where in (("item", "Value"), ("index", "Index"))
@@ -354,7 +367,7 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
     retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
     if retry:
         state["Retry"] = retry
-    return tasks.finish(machine, block, run, state, "$states.result", following), writer.deferred
+    return tasks.finish(machine, block, run, state, "$states.result", following, inner=[inner]), writer.deferred
 
 
 def _outcome(choice: Step, names: frozenset[str], source: str) -> str:

@@ -7,23 +7,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from translator.asl.block import CAUSE, ERROR, MESSAGE, Block, Machine, Origin, State, close
+from aslant.error_names import ALL
+from translator.asl.block import Block, Machine, Origin, State, close
 from translator.asl.emit import body_block, emit
-from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps
-from translator.asl.values import Bind, Deferred, Writer, query
+from translator.asl.failures import CAUSE, error_from, left_inside, name_failed_steps, tells_statuses
+from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, runs
+from translator.asl.tasks import CHILD_LIMIT, DATA_LIMIT
+from translator.asl.values import CONTEXT, Bind, Nowhere, Writer, query
 from translator.asl.variables import Variables, collect_reads, collect_results, find_direct
 from translator.diagnostics import Findings
-from translator.expressions.jsonata import is_native
+from translator.expressions.jsonata import LONGEST_NAME, NotNative
 from translator.expressions.references import slots
-from translator.expressions.tree import Binary, Slot
+from translator.expressions.tree import Attribute, Binary, Compare, Slot, walk
 from translator.graph.scope import Graph
 from translator.model.inputs import required_inputs, type_of_inputs
-from translator.model.values import nodes_of
-from translator.model.workflow import Notification, OnFailure, Step, Value, Workflow
+from translator.model.values import expressions_of, nodes_of
+from translator.model.workflow import UNDO_LOOP, Notification, OnFailure, Step, Value, Workflow
 from translator.passes.fold import as_node, variable_step
+from translator.passes.policies import continues, reactions
 from translator.source import position_of
 
 COMMENT_LIMIT = 200
+_STARTING = ("StepFunctions.ExecutionLimitExceededException", "StepFunctions.SdkClientException")
+FAILURE = Slot("failure", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +38,22 @@ class Emitted:
     origins: Mapping[str, Origin]
     functions: Mapping[str, str]
     workflows: Mapping[str, str]
+    rollbacks: Mapping[str, str]
 
 
 def emit_machine(
-    workflow: Workflow, graph: Graph, children: Mapping[str, Workflow], findings: Findings
+    workflow: Workflow, graph: Graph, children: Mapping[str, Workflow], findings: Findings, *,
+    recorded: frozenset[str] = frozenset(), items: frozenset[str] = frozenset(),
+    undone_children: frozenset[str] = frozenset(), rolls_back: bool = False,
 ) -> Emitted:
-    """The state machine of a checked workflow. Lambda and child machine names are placeholders (`${function_http}`)."""
+    """The state machine of a checked workflow. Lambda and child machine names are placeholders (`${function_http}`).
+
+    `recorded` and `items`: see `Machine`; `undone_children` are steps whose child is recorded too. With `rolls_back` a failure
+    starts the machine that undoes (`${rollback}`).
+    """
     planner = Planner(graph, workflow)
     outer = planner.frame(None)
-    guarded = bool(workflow.finally_ or any("failed" in note.on for note in workflow.notifications))
+    guarded = rolls_back or bool(workflow.finally_ or any("failed" in note.on for note in workflow.notifications))
     inner = planner.frame(outer) if guarded else outer
     plan = planner.scope(graph.body, inner, workflow.settings.max_parallel)
     ending = _ending(planner, workflow, graph, outer)
@@ -48,6 +61,9 @@ def emit_machine(
     variables = Variables(planner.frame_of, planner.loop_frame)
     for part in (plan, *ending):
         find_direct(part, variables)
+    for frame, run in [*variables.direct.items()]:
+        if any(reaction.action == "escalate" for reaction in reactions(run.step, workflow)):
+            del variables.direct[frame]  # it may be entered again, and then its input is another one
     for part in (*beginning, plan, *ending):
         collect_reads(part, variables)
     outputs = _outputs(workflow, graph)
@@ -60,20 +76,23 @@ def emit_machine(
     for node in nodes_of(outputs):
         for slot in sorted(slots(node), key=lambda slot: (slot.kind, slot.name)):
             variables.read(slot, outer)
+    _read_recorded(recorded, graph, workflow, variables)
+    for child in sorted(undone_children):
+        variables.read(Slot("child", child), variables.frame_of[child])
     for part in (plan, *ending):
         collect_results(part, variables)
-    machine = Machine(workflow, variables, findings, children=children)
+    machine = Machine(
+        workflow, variables, findings, children=children, recorded=recorded, recorded_items=items
+    )
     label = workflow.id
-    deferred = Deferred(lambda: variables.new_name.new("output_value"))
-
     def finish(bind: Bind) -> Any:
         types = type_of_inputs(workflow), required_inputs(workflow)
-        return Writer(bind, deferred, findings, *types).value(outputs)
+        return Writer(bind, Nowhere(), findings, *types).value(outputs)
 
     block = Block(outer, finish, label=label)
     finale = emit(machine, block, Run(last, outer), None) if last is not None else None
     if guarded:
-        start = _guarded(machine, block, Body(inner, plan), ending, finale)
+        start = _guarded(machine, block, Body(inner, plan), ending, finale, rolls_back=rolls_back)
     else:
         start = emit(machine, block, _joined(plan, ending), finale)
     for part in reversed(beginning):
@@ -81,7 +100,21 @@ def emit_machine(
     definition: dict[str, Any] = {"Comment": _comment(workflow), "QueryLanguage": "JSONata"}
     if workflow.settings.timeout is not None:
         definition["TimeoutSeconds"] = max(1, math.ceil(workflow.settings.timeout))
-    return Emitted(definition | close(block, start), machine.origins, machine.functions, machine.workflows)
+    return Emitted(definition | close(block, start), machine.origins, machine.functions, machine.workflows, machine.rollbacks)
+
+
+def _read_recorded(recorded: frozenset[str], graph: Graph, workflow: Workflow, variables: Variables) -> None:
+    """Notes what the states read that record steps which no function runs."""
+    for scope in graph.scopes():
+        for step in scope.steps:
+            if step.id not in recorded:
+                continue
+            frame = variables.frame_of[step.id]
+            variables.read(Slot("output", step.id), frame)
+            if continues(step, workflow):
+                variables.read(Slot("status", step.id), frame)
+            for loop in frame.loops:
+                variables.read(Slot("item" if loop == UNDO_LOOP else "index", loop), frame)
 
 
 def _comment(workflow: Workflow) -> str:
@@ -132,7 +165,9 @@ def _joined(plan: Plan | None, ending: list[Plan]) -> Plan | None:
     return parts[0] if len(parts) == 1 else Sequence(parts) if parts else None
 
 
-def _guarded(machine: Machine, block: Block, body: Body, ending: list[Plan], finale: str | None) -> str:
+def _guarded(
+    machine: Machine, block: Block, body: Body, ending: list[Plan], finale: str | None, *, rolls_back: bool
+) -> str:
     """The body inside of a Parallel, so that every failure in it, of whatever state, leads to the ending."""
     machine.failure = machine.variables.new_name.new("failure")
     failed = _add(machine, block, "failed", {
@@ -146,24 +181,69 @@ def _guarded(machine: Machine, block: Block, body: Body, ending: list[Plan], fin
     for part in reversed(ending):
         following = _only_when(machine, block, part, following)
     inner = body_block(machine, body, machine.workflow.id)
+    after_failure = _rollback(machine, block, following) if rolls_back else following
+    named = rolls_back or _asks_for_the_step(ending)
+    if named or tells_statuses(machine, inner):
+        name_failed_steps(machine, inner, machine.workflow.id)
     start = emit(machine, inner, body.plan, None)
     exports = machine.variables.exports.get(body.frame, ())
     names = machine.variables.names
     received = {
         names[slot, block.frame]: query(f"$states.result[0].{names[slot, body.frame]}") for slot in exports
     }
-    lost = {names[slot, block.frame]: None for slot in exports}
-    error = {"error": ERROR, "message": MESSAGE, "cause": CAUSE}
+    lost = {names[slot, block.frame]: value for slot, value in left_inside(machine, [inner]).items()}
+    error = error_from(machine, [inner] if named else []) | {"cause": CAUSE}
     return _add(machine, block, "body", {
         "Type": "Parallel",
         "Branches": [close(inner, start)],
         "Assign": received | {machine.failure: None},
         "Catch": [
-            {"ErrorEquals": [kind], "Assign": lost | {machine.failure: error}, "Next": following}
+            {"ErrorEquals": [kind], "Assign": lost | {machine.failure: error}, "Next": after_failure}
             for kind in ("States.DataLimitExceeded", "States.ALL")
         ],
         "Next": following,
     })
+
+
+def _rollback(machine: Machine, block: Block, following: str) -> str:
+    """The state that undoes what the body did. Whatever comes of it, the execution fails with what the body failed with."""
+    error = ",".join(f'"{key}":${machine.failure}.{key}' for key in ("error", "message", "step"))
+    state: State = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution.sync:2",
+        "Arguments": {
+            "StateMachineArn": "${rollback}",
+            "Name": query('"undo-"&$hash($states.context.Execution.Id,"MD5")'),
+            "Input": {
+                "input": query(CONTEXT["input"]),
+                "context": query(CONTEXT["context"]),
+                "execution": query('$states.context.Execution.([Input.execution,{"id":Id}][0])'),
+                "rollback": query(f'{{"by":"failure","error":{{{error}}}}}'),
+            },
+        },
+        "TimeoutSeconds": CHILD_LIMIT,
+        "Retry": [{"ErrorEquals": [*_STARTING], "IntervalSeconds": 2, "MaxAttempts": 5, "BackoffRate": 2}],
+        "Catch": [{"ErrorEquals": [kind], "Next": following} for kind in (DATA_LIMIT, ALL)],
+        "Next": following,
+    }
+    machine.rollbacks["rollback"] = machine.workflow.id
+    return _add(machine, block, "rollback", state)
+
+
+def _asks_for_the_step(ending: list[Plan]) -> bool:
+    """Whether something at the end reads more of `execution.error` than its name and message."""
+    for part in ending:
+        for run in runs(part):
+            for node in expressions_of(run.step):
+                found = [*walk(node)]
+                others = sum(
+                    isinstance(here, Attribute) and here.of == FAILURE and here.name in ("error", "message")
+                    or isinstance(here, Compare) and here.first == FAILURE
+                    for here in found
+                )
+                if found.count(FAILURE) > others:
+                    return True
+    return False
 
 
 def _only_when(machine: Machine, block: Block, part: Plan, following: str) -> str:
@@ -204,8 +284,11 @@ def _outputs(workflow: Workflow, graph: Graph) -> Value:
 
 def _output_step(outputs: Value, workflow: Workflow) -> Step | None:
     """A step that computes the output, when a part of it needs the function."""
-    if all(is_native(node) for node in nodes_of(outputs)):
+    try:
+        Writer(lambda slot: LONGEST_NAME, Nowhere(), Findings()).value(outputs)
         return None
+    except NotNative:
+        pass
     return Step(id=f"{workflow.id} output", type="transform", at=workflow.outputs_at, config={"value": as_node(outputs)})
 
 

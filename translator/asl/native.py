@@ -10,8 +10,8 @@ from translator.asl.block import Block, Finish, Machine, State
 from translator.asl.plan import Arms, Body, Run
 from translator.asl.replay import remaining
 from translator.asl.tasks import evaluation, finish, invoke
-from translator.asl.values import Bind, Deferred, Writer, literal, query
-from translator.expressions.jsonata import is_native, write
+from translator.asl.values import Deferred, Nowhere, Writer, literal, query
+from translator.expressions.jsonata import is_native
 from translator.expressions.tree import (
     Binary,
     Call,
@@ -93,14 +93,14 @@ def _flags(machine: Machine, block: Block, run: Run, writer: Writer, following: 
     own |= {Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
     machine.go(block, state, following, own | machine.own_input(block, step))
     if any(may_fail(case.when) for case in step.cases):
-        _evaluate_unread(machine, block, step, state, taken)
+        _evaluate_unread(machine, block, step, state, flags)
     return machine.add(block, step, "step", state)
 
 
-def _evaluate_unread(machine: Machine, block: Block, step: Step, state: State, source: str) -> None:
+def _evaluate_unread(machine: Machine, block: Block, step: Step, state: State, value: Any) -> None:
     """An expression that fails must fail its step, also when nobody reads its value."""
     if not any(slot.kind in ("output", "route") for slot, _ in machine.variables.own(step.id, block.frame)):
-        state.setdefault("Assign", {})[machine.variables.new_name.new(step.id)] = query(f"({source};null)")
+        state.setdefault("Assign", {})[machine.variables.new_name.new(step.id)] = value
 
 
 def computed_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:
@@ -124,7 +124,7 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
     own = {Slot("output", step.id): f"({source})", Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
     machine.go(block, state, following, own | machine.own_input(block, step))
     if may_fail(node):
-        _evaluate_unread(machine, block, step, state, source)
+        _evaluate_unread(machine, block, step, state, query(f"({source};null)"))
     return machine.add(block, step, "step", state), writer.deferred
 
 
@@ -238,22 +238,20 @@ def last_output(body: Body) -> Node:
     return ObjectOf(tuple(zip(keys, found, strict=True)))
 
 
-def branch_output(run: Run, number: int) -> Finish:
-    node = last_output(run.bodies[number])
-
-    def extra(bind: Bind) -> dict[str, Any]:
-        return {"output": query(write(node, bind))}
-
-    return extra
+def branch_output(machine: Machine, run: Run, number: int) -> Finish:
+    result = _result_of(machine, run.bodies[number])
+    return lambda bind: {"output": result(bind)}
 
 
-def iteration_result(run: Run) -> Finish:
-    node = last_output(run.bodies[0])
+def iteration_result(machine: Machine, run: Run) -> Finish:
+    return _result_of(machine, run.bodies[0])
 
-    def result(bind: Bind) -> Any:
-        return None if isinstance(node, Literal) else query(write(node, bind))
 
-    return result
+def _result_of(machine: Machine, body: Body) -> Finish:
+    node = last_output(body)
+    # Field by field, since an object of many steps would be a long expression.
+    value = {key.value: item for key, item in node.items} if isinstance(node, ObjectOf) else node  # type: ignore[union-attr]
+    return lambda bind: Writer(bind, Nowhere(), machine.findings).value(value)
 
 
 def parallel_result(step: Step) -> str:

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aslant.error_names import ALL
 from aslant.step_types import STEP_TYPES
-from translator.asl.block import CAUSE, ERROR, Block, Machine, State, error_object
+from translator.asl.block import Block, Machine, State
+from translator.asl.failures import CAUSE, ERROR, ERROR_OF_CHILD, error_from, error_object, hand_over, left_inside
 from translator.asl.plan import Run
-from translator.asl.retries import SERVICE, retry_rules
+from translator.asl.retries import retry_rules
 from translator.asl.values import Deferred, Writer, literal, query
+from translator.expressions.jsonata import text_literal
 from translator.expressions.references import slots
 from translator.expressions.serialize import dump
 from translator.expressions.tree import Node, Slot
 from translator.findings import asl as rules
-from translator.model.workflow import Retry, Step
-from translator.passes.policies import reactions
+from translator.model.workflow import OnFailure, Retry, Step
+from translator.passes.policies import FAILS, Reaction, continues, reactions
 
 INVOKE = "arn:aws:states:::lambda:invoke"
-ATTEMPT = "{% $states.context.State.RetryCount %}"
 EXECUTION = "{% $states.context.Execution.([Input.execution,Id][0]) %}"
 LAMBDA_LIMIT = 900  # seconds that a Lambda function may run
 CHILD_LIMIT = 604_800  # seconds for a child workflow or an approval that says nothing else: seven days
+TASK_FAILED = "States.TaskFailed"  # of a child workflow: every failure but the time limit of the step itself
+# What a child was started with; the answer may hold it as a text.
+CHILD = query('($_i:=$states.result.Input;$type($_i)="string"?$parse($_i):$_i)')
 DATA_LIMIT = "States.DataLimitExceeded"  # not covered by States.ALL
+
+
+Again = Sequence[tuple[Sequence[str], str]]  # error names, and the state that makes another attempt after them
 
 
 def lambda_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:
@@ -47,13 +54,12 @@ def invoke(
     limit = math.ceil(step.timeout or min(machine.workflow.settings.timeout or LAMBDA_LIMIT, LAMBDA_LIMIT))
     retry, plan = retry_rules(*retries_of(machine, step), machine.findings)
     payload: dict[str, Any] = {"step": literal(step.id), "execution": EXECUTION, "config": config}
-    if STEP_TYPES[kind].folder != kind:
+    if kind in STEP_TYPES and STEP_TYPES[kind].folder != kind:
         payload["type"] = kind
-    if token or len(retry) > 1 or retry[0] != SERVICE:
-        payload["attempt"] = ATTEMPT
-    loops = run.frame.loops
-    if loops:
-        payload["iteration"] = query("[" + ",".join(writer.bind(Slot("index", loop)) for loop in loops) + "]")
+    if token:  # an attempt of an approval is a request of its own; attempts of other steps are counted by their records
+        payload["attempt"] = machine.attempt(step, "$states.context.State.RetryCount")
+    if run.frame.loops:
+        payload["iteration"] = query(machine.iteration(writer, run.frame))
     if secrets:
         payload["secrets"] = secrets
     if plan:
@@ -92,61 +98,141 @@ def retries_of(machine: Machine, step: Step) -> tuple[Retry | None, list[Retry]]
 
 def finish(
     machine: Machine, block: Block, run: Run, state: State, result: str, following: str | None,
-    *, received: Mapping[Slot, str] | None = None,
+    *, received: Mapping[Slot, str] | None = None, inner: Sequence[Block] = (), again: Again = (),
+    suffix: str = "",
 ) -> str:
     """Let a Task, Parallel or Map state keep its result, catch its failures, and go on. Gives its name.
 
-    `received` are the sources of what the frames inside of it hand on.
+    `received` are the sources of what the frames inside of it hand on, `inner` the blocks of these frames, `again` the
+    states that a failed child goes to for another attempt.
     """
     step = run.step
-    inner = received or {}
-    assign = machine.assign_results(step, block, {"output": query(result)}) | machine.assign(inner, block.frame)
-    catch = catchers(machine, block, run, following)
+    given = received or {}
+    results = {"output": query(result)} | ({"child": CHILD} if step.type == "workflow" else {})
+    assign = machine.assign_results(step, block, results) | machine.assign(given, block.frame)
+    catch = catchers(machine, block, run, following, inner=inner, again=again)
     if catch:
         state["Catch"] = catch
     if assign:
         state["Assign"] = assign
     own = {Slot("output", step.id): result, Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
-    machine.go(block, state, following, {**own, **inner, **machine.own_input(block, step)})
-    return machine.add(block, step, "step", state)
+    machine.go(block, state, following, {**own, **given, **machine.own_input(block, step)})
+    return machine.add(block, step, "step", state, suffix)
 
 
 def catchers(
-    machine: Machine, block: Block, run: Run, following: str | None, output: Any = None
+    machine: Machine, block: Block, run: Run, following: str | None, output: Any = None, inner: Sequence[Block] = (),
+    again: Again = (),
 ) -> list[dict[str, Any]]:
     """What a failure of the step leads to. `output` is what the step leaves behind when the workflow goes on."""
     step = run.step
     found: list[dict[str, Any]] = []
+    questions: dict[Reaction, dict[str, Any]] = {}
+    from translator.asl.escalations import ask
+
+    def catcher(names: list[str], reaction: Reaction) -> dict[str, Any]:
+        if reaction.action != "escalate":
+            return _catcher(machine, block, run, names, reaction.action, following, output, inner)
+        if reaction not in questions:
+            error = error_from(machine, inner, step) if inner else error_object(step)
+            questions[reaction] = ask(machine, block, run, reaction, error, CAUSE, following)
+        return {"ErrorEquals": names, **questions[reaction]}
+
+    of_child = child_failures(machine, block, run, following, again) if step.type == "workflow" else None
+    for names, state in again:
+        direct = [name for name in names if name.startswith("States.") and name != TASK_FAILED]
+        if direct:
+            found.append({"ErrorEquals": direct, "Next": state})
     for reaction in reactions(step, machine.workflow):
         names = [name for name in reaction.errors if name != ALL]
+        if of_child is not None:  # other names are those of steps in the child, which are told apart in a state of their own
+            names = [name for name in names if name.startswith("States.") and name != TASK_FAILED]
+            if not names and ALL not in reaction.errors:
+                continue
         if ALL in reaction.errors:
-            found += [_catcher(machine, block, run, [DATA_LIMIT], reaction.action, following, output)]
-            found += [_catcher(machine, block, run, [ALL], reaction.action, following, output)]
-            return found
-        found.append(_catcher(machine, block, run, names, reaction.action, following, output))
+            found += [of_child] if of_child else []
+            return [*found, catcher([DATA_LIMIT], reaction), catcher([ALL], reaction)]
+        found.append(catcher(names, reaction))
+    if of_child is not None:
+        found.append(of_child)
     if block.fail is not None:
-        found += [_catcher(machine, block, run, [name], "fail", following, output) for name in (DATA_LIMIT, ALL)]
+        found += [catcher([name], FAILS) for name in (DATA_LIMIT, ALL)]
     return found
 
 
+def child_failures(
+    machine: Machine, block: Block, run: Run, following: str | None, again: Again
+) -> dict[str, Any] | None:
+    """The catcher of a failed child: a Choice by the child's own error; None when no reaction names an error.
+
+    The machine itself knows every failure of a child as States.TaskFailed only.
+    """
+    from translator.asl.escalations import ask
+
+    step = run.step
+    wanted = reactions(step, machine.workflow)
+    if not step.wait_for_completion or not again and (not wanted or {ALL, TASK_FAILED} & set(wanted[0].errors)):
+        return None
+    variable = machine.variables.new_name.new(f"{step.id}_failure")
+    about = error_object(step)
+    error = {key: query(f"${variable}.{key}") for key in about}
+
+    def leads_to(reaction: Reaction) -> dict[str, Any]:
+        if reaction.action == "escalate":
+            return ask(machine, block, run, reaction, error, query(f"${variable}.cause"), following)
+        if reaction.action == "continue":
+            assign: dict[str, Any] = machine.entry(block, step)
+            for slot, name in machine.variables.own(step.id, block.frame):
+                assign[name] = {"status": "failed", "error": error}.get(slot.kind)
+            return {"Next": machine.target(block, following)} | ({"Assign": assign} if assign else {})
+        if block.fail is not None:
+            return {"Next": block.fail[0], "Assign": hand_over(machine, block, step, error)}
+        state: State = {"Type": "Fail", "Error": error["error"], "Cause": query(f"${variable}.cause")}
+        return {"Next": machine.add(block, step, "failed", state, "failed")}
+
+    def known(names: Sequence[str]) -> str:
+        return query(f"${variable}.error in [{','.join(map(text_literal, names))}]")
+
+    choices: list[dict[str, Any]] = [{"Condition": known(names), "Next": state} for names, state in again]
+    last: dict[str, Any] | None = None
+    for reaction in wanted:
+        if {ALL, TASK_FAILED} & set(reaction.errors):
+            last = leads_to(reaction)
+            break
+        choices.append({"Condition": known(reaction.errors), **leads_to(reaction)})
+    last = last or leads_to(FAILS)
+    choice: State = {"Type": "Choice", "Choices": choices, "Default": last["Next"]}
+    if "Assign" in last:
+        choice["Assign"] = last["Assign"]
+    return {
+        "ErrorEquals": [TASK_FAILED],
+        "Assign": {variable: about | {"cause": CAUSE}},
+        "Next": machine.add(block, step, "join", choice, "why"),
+    }
+
+
 def _catcher(
-    machine: Machine, block: Block, run: Run, names: list[str], action: str, following: str | None, output: Any
+    machine: Machine, block: Block, run: Run, names: list[str], action: str, following: str | None, output: Any,
+    inner: Sequence[Block],
 ) -> dict[str, Any]:
     step = run.step
     if action == "continue":
         assign: dict[str, Any] = machine.entry(block, step)
         for body in run.bodies:
             assign |= machine.variables.skipped(body.plan, block.frame)
+        for slot, value in left_inside(machine, inner).items():
+            if (slot, block.frame) in machine.variables.names:
+                assign[machine.variables.names[slot, block.frame]] = value
         for slot, name in machine.variables.own(step.id, block.frame):
             assign[name] = {"status": "failed", "error": error_object(step), "output": output}.get(slot.kind)
         rule: dict[str, Any] = {"ErrorEquals": names, "Next": machine.target(block, following)}
     elif block.fail is not None:
-        state, variable = block.fail
-        assign = {variable: error_object(step)}
-        rule = {"ErrorEquals": names, "Next": state}
+        error = error_from(machine, inner, step) if inner else error_object(step)
+        assign = hand_over(machine, block, step, error, left_inside(machine, inner))
+        rule = {"ErrorEquals": names, "Next": block.fail[0]}
     else:
         name, variable = fail_state(machine, block, step)
-        assign = {variable: {"error": ERROR, "cause": CAUSE}}
+        assign = {variable: {"error": ERROR_OF_CHILD if step.type == "workflow" else ERROR, "cause": CAUSE}}
         rule = {"ErrorEquals": names, "Next": name}
     if assign:
         rule["Assign"] = assign
@@ -173,6 +259,8 @@ def evaluate_state(
     for node, reason in zip(deferred.expressions, deferred.reasons, strict=True):
         machine.findings.add(rules.LAMBDA_EXPRESSION, f"{step.id!r}: {reason}", getattr(node, "at", step.at))
     state = invoke(machine, writer, run, config, {}, "transform")
+    if step.id in machine.recorded_items:
+        state["Arguments"]["Payload"]["part"] = "items"  # the name under which a rollback finds them
     state["Output"] = "{% $states.input %}"
     state["Assign"] = {deferred.name: "{% $states.result.Payload.output %}"}
     catch = catchers(machine, block, run, following)
@@ -180,6 +268,28 @@ def evaluate_state(
         state["Catch"] = catch
     state["Next"] = main
     return machine.add(block, step, "evaluate", state, "evaluate")
+
+
+def record_state(machine: Machine, block: Block, run: Run, following: str | None) -> str:
+    """A state after a step that no function runs, which records that it completed, and its output, for a rollback."""
+    step = run.step
+    light = Run(Step(step.id, "transform", step.at, retry=Retry(max_attempts=1), on_failure=OnFailure("fail")), run.frame)
+    writer = machine.writer(block, step)
+    left = {Slot(kind, step.id) for kind in ("output", "child")}
+    read: list[Node] = [slot for slot, _ in machine.variables.own(step.id, run.frame) if slot in left]
+    state = invoke(machine, writer, light, evaluation(writer, read), {}, "transform")
+    state["Arguments"]["Payload"] |= {"type": step.type, "part": ""}  # the record is that of the step itself
+    if block.fail is not None:
+        state["Catch"] = [_catcher(machine, block, light, [kind], "fail", following, None, ()) for kind in (DATA_LIMIT, ALL)]
+    machine.go(block, state, following)
+    name = machine.add(block, step, "record", state, "record")
+    if not continues(step, machine.workflow):
+        return name
+    completed = query(f'{writer.bind(Slot("status", step.id))}="completed"')
+    choice: State = {
+        "Type": "Choice", "Choices": [{"Condition": completed, "Next": name}], "Default": machine.target(block, following),
+    }
+    return machine.add(block, step, "record", choice, "recorded")
 
 
 def evaluation(writer: Writer, nodes: list[Node]) -> dict[str, Any]:

@@ -65,6 +65,16 @@ class Deferred:
         return f"${self.name}.e{self.expressions.index(node)}"
 
 
+class Nowhere(Deferred):
+    """For values that no state of a function comes before: what JSONata cannot say raises NotNative."""
+
+    def __init__(self) -> None:
+        super().__init__(str)
+
+    def add(self, node: Node, reason: str) -> str:
+        raise NotNative(reason)
+
+
 @dataclass(slots=True)
 class Writer:
     """Writes the values of one state. `bind` gives the source of each reference."""

@@ -18,7 +18,7 @@ from translator.model.values import expressions_of, reads_of
 from translator.model.workflow import UNDO_LOOP
 
 # The kinds of values that a step leaves behind.
-DEFINED = ("output", "status", "error", "route")
+DEFINED = ("output", "status", "error", "route", "child")
 
 
 def follows(part: Plan, following: Plan) -> bool:

@@ -98,13 +98,13 @@ def write(
     return code
 
 
-_LONGEST_NAME = "$" + "x" * 79  # of a variable on AWS
+LONGEST_NAME = "$" + "x" * 79  # of a variable on AWS
 
 
 def is_native(node: Node) -> bool:
     """Whether `write` can say the expression, whatever its references are; secrets are kept out elsewhere."""
     try:
-        write(node, lambda slot: _LONGEST_NAME)
+        write(node, lambda slot: LONGEST_NAME)
     except NotNative:
         return False
     except ValueError:  # a secret

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,7 +45,8 @@ class Names:
     """What can be named at one place. Names and ids are compared in NFC.
 
     `inputs` None means that the definition declares none, so that any may be read. `state` maps output keys, `bare`
-    any other bare name, to the tree that it stands for; `loops` maps names inside of loops to their slots.
+    any other bare name, to the tree that it stands for; `loops` maps names inside of loops to their slots. `errors`
+    gives the tree of the errors of all steps, at a position.
     """
 
     inputs: Mapping[str, Any] | None = None
@@ -54,6 +55,7 @@ class Names:
     state: Mapping[str, Node] = field(default_factory=dict)
     loops: Mapping[str, Slot] = field(default_factory=dict)
     bare: Mapping[str, Node] = field(default_factory=dict)
+    errors: Callable[[Position], Node] | None = None
 
 
 def resolve(node: Node, names: Names, findings: Findings) -> Node:
@@ -130,6 +132,8 @@ class _Resolver:
             return Slot("var", name, at)
         if names.inputs is not None and name in names.inputs:
             return Attribute(Slot("input", "", at), name, at)
+        if name == "errors" and names.errors is not None:
+            return names.errors(at)
         if root := _root_of(name):
             whose = f"; name one of {_listed(names.steps)}" if names.steps and "<id>" in root else ""
             return self.refuse(rules.INCOMPLETE, f"{name} is not a value by itself", at, f"write {root}{whose}")

@@ -48,6 +48,9 @@ NATIVE_FAILURE = Rule("A017", Severity.INFO, "expression moved to a function so 
     " evaluator function instead.")
 NO_NOTIFICATION = Rule("A018", Severity.WARNING, "nobody to notify",
     "The handler asks for a notification, and the workflow declares none for failures. Add one under `notifications`.")
+TOO_MUCH_OUTPUT = Rule("A022", Severity.ERROR, "result cannot be put together",
+    "What a branch or an iteration gives is put together from its last steps, in one expression of at most 32,000 characters."
+    " Let one step that comes last combine what is needed.")
 NOTHING_TO_UNDO = Rule("A019", Severity.WARNING, "rollback without anything to undo",
     "`rollback` and `compensate` run the compensations of completed steps, newest first, and `rollback` the workflow's rollback"
     " steps after them. Give steps a `compensation`, or the workflow `rollback` steps.")

@@ -8,14 +8,15 @@ from itertools import islice
 from translator.expressions.jsonata import is_native
 from translator.expressions.references import is_deterministic
 from translator.expressions.rewrite import rewrite
-from translator.expressions.tree import Attribute, Compare, Conditional, ListOf, Literal, Node, ObjectOf, Slot, walk
+from translator.expressions.tree import Attribute, Binary, Compare, Conditional, ListOf, Literal, Node, ObjectOf, Slot, walk
 from translator.graph.scope import Graph, Scope
 from translator.model.values import is_node, map_nodes
 from translator.model.workflow import Step, Value, Workflow
-from translator.passes.policies import continues
+from translator.passes.policies import continues, continues_around
 
 # What `execution.<name>` reads, by what a state machine knows of its execution.
 EXECUTION = {"id": "id", "name": "id", "arn": "arn", "started_at": "started_at", "start_time": "started_at"}
+ERROR_FIELDS = ("error", "message", "step")
 
 
 _LARGEST = 100  # nodes of a variable's expression that is written out at each place
@@ -30,7 +31,7 @@ def fold(workflow: Workflow, graph: Graph) -> Workflow:
     for scope in graph.scopes():
         for index in scope:
             step = scope.steps[index]
-            scope.steps[index] = folder.step(step, late=_is_late(scope, graph))
+            scope.steps[index] = folder.step(step, late=is_late(scope, graph))
     return replace(
         workflow,
         variables=folder.evaluated,
@@ -41,7 +42,7 @@ def fold(workflow: Workflow, graph: Graph) -> Workflow:
     )
 
 
-def _is_late(scope: Scope, graph: Graph) -> bool:
+def is_late(scope: Scope, graph: Graph) -> bool:
     """Whether the scope is `finally` or inside of it, where the body may have failed."""
     while scope.owner is not None:
         scope = scope.owner[0]
@@ -114,18 +115,23 @@ class _Folder:
             case Attribute(of=Slot(kind="execution"), name="status", at=at):
                 failed = Compare(Slot("failure", "", at), (("!=", Literal(None, at)),), at)
                 return Conditional(failed, Literal("failed", at), Literal("completed", at), at)
-            case Slot(kind="status" | "error", name=name) if self.in_body(name):
+            case Slot(kind="status", name=name) if self.in_body(name):
                 return node
+            case Slot(kind="error", name=name, at=at) if self.in_body(name):
+                failure = Slot("failure", "", at)
+                own = Compare(Attribute(failure, "step", at), (("==", Literal(name)),), at)
+                error = ObjectOf(tuple((Literal(key), Attribute(failure, key, at)) for key in ERROR_FIELDS), at)
+                ended = Conditional(own, error, Literal(None, at), at)
+                return Binary("??", node, ended, at) if self.may_continue(name) else ended
         return self.give(node)
 
     def in_body(self, step_id: str) -> bool:
         scope, _ = self.graph.where[step_id]
-        return not _is_late(scope, self.graph)
+        return not is_late(scope, self.graph)
 
     def may_continue(self, step_id: str) -> bool:
         scope, index = self.graph.where[step_id]
-        step = scope.steps[index]
-        return continues(step, self.workflow) or step.on_item_error == "continue"
+        return continues_around(scope, index, self.workflow)
 
     def certain(self, step_id: str) -> bool:
         """Whether the step has completed whenever something after it runs."""

@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 from translator.diagnostics import Findings, Position
 from translator.expressions.references import slots
 from translator.expressions.resolve import Names, resolve
-from translator.expressions.tree import Compare, Conditional, Literal, Node, Slot
+from translator.expressions.tree import Attribute, Call, Compare, Conditional, Literal, Node, ObjectOf, Slot
 from translator.findings import graph as rules
 from translator.graph.scope import Graph, Scope
 from translator.model.values import map_nodes
 from translator.model.workflow import Step, Value, Workflow
+from translator.passes.fold import is_late
+from translator.passes.policies import continues_around
 
 STEP_KINDS = frozenset({"output", "status", "error"})
 
 
 def resolve_names(workflow: Workflow, graph: Graph, findings: Findings) -> Workflow:
     """The workflow with resolved expressions; the steps in `graph` are replaced by resolved ones."""
-    resolver = _Resolver(workflow, graph, findings)
+    resolver = Resolver(workflow, graph, findings)
     for scope in graph.scopes():
         resolver.check_writers(scope)
         for index in scope:
@@ -54,7 +56,7 @@ class Place:
 class _State(Mapping[str, Node]):
     """Output keys as they read at one place: the last step before it that wrote the key."""
 
-    def __init__(self, resolver: _Resolver, place: Place) -> None:
+    def __init__(self, resolver: Resolver, place: Place) -> None:
         self.resolver = resolver
         self.place = place
 
@@ -75,7 +77,7 @@ class _State(Mapping[str, Node]):
         return len(self.resolver.writers)
 
 
-class _Resolver:
+class Resolver:
     def __init__(self, workflow: Workflow, graph: Graph, findings: Findings) -> None:
         self.workflow = workflow
         self.graph = graph
@@ -115,7 +117,25 @@ class _Resolver:
             state=_State(self, place),
             loops=loops,
             bare={},
+            errors=lambda at: self.errors(place, at),
         )
+
+    def errors(self, place: Place, at: Position) -> Node:
+        """The object of all errors that there are at a place, by step. At the end, also what the body failed with."""
+        parts: list[Node] = []
+
+        def add(key: Node, error: Node) -> None:
+            missing = Compare(error, (("==", Literal(None, at)),), at)
+            parts.append(Conditional(missing, ObjectOf((), at), ObjectOf(((key, error),), at), at))
+
+        for scope in self.graph.scopes():
+            for index, step in enumerate(scope.steps):
+                if continues_around(scope, index, self.workflow) and self.settled(scope, index, place) is not None:
+                    add(Literal(step.id, at), Slot("error", step.id, at))
+        if is_late(place.scope, self.graph):
+            failure = Attribute(Slot("execution", "", at), "error", at)
+            add(Attribute(failure, "step", at), failure)
+        return Call("merge", (ObjectOf((), at), *parts), at) if parts else ObjectOf((), at)
 
     def step(self, scope: Scope, index: int) -> Step:
         step = scope.steps[index]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from aslant.error_names import ALL
 from translator.diagnostics import Findings
-from translator.expressions.tree import Attribute, Compare, ListOf, Literal, Logic, Node, Slot
+from translator.expressions.tree import Attribute, Compare, Index, ListOf, Literal, Logic, Node, Slot
 from translator.findings import graph as rules
 from translator.model.workflow import UNDO_LOOP, Case, Edge, OnFailure, Retry, Settings, Step, Workflow
 from translator.passes.policies import reactions, undoes
@@ -35,6 +35,7 @@ class Undoing:
     workflow: Workflow
     undone: Mapping[str, Step]  # steps with a compensation
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    children: frozenset[str] = frozenset()  # steps that call a workflow, undone by that workflow's own rollback
 
     def is_ours(self, step: Step) -> bool:
         """Whether this module made the step: its expressions have their meaning already."""
@@ -51,9 +52,10 @@ def undo_id(step: str) -> str:
 
 def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings: Findings) -> Undoing | None:
     """The workflow that undoes `workflow`; None when it has nothing to undo and no policy that would."""
-    undone = {step.id: step for step in workflow.all_steps() if _compensation(step, children) is not None}
-    if not (undone or workflow.rollback or undoes(workflow)):
+    if not (workflow.rollback or undoes(workflow) or any(step.compensation is not None for step in workflow.all_steps())):
         return None
+    called = frozenset(step.id for step in workflow.all_steps() if _undoes_itself(step, children))
+    undone = {step.id: step for step in workflow.all_steps() if step.compensation is not None or step.id in called}
     taken = {step.id: step for step in workflow.all_steps()}
     for step in _with_inner(workflow.rollback):
         if step.id in taken:
@@ -64,8 +66,7 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
     renamed: dict[str, dict[str, str]] = {}
     undos: list[Step] = []
     for step in undone.values():
-        compensation = _compensation(step, children)
-        assert compensation is not None
+        compensation = _child_rollback(step) if step.compensation is None else step.compensation
         inner = {one.id: f"{undo_id(step.id)}: {one.id}" for part in compensation.inner() for one in _with_inner(part)}
         renamed[step.id] = inner
         undos.append(replace(
@@ -106,12 +107,34 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
         inputs=workflow.inputs, variables=workflow.variables, output_types={},
         settings=Settings(max_parallel=workflow.settings.max_parallel), at=at, source=workflow.source,
     )
-    return Undoing(made, undone, renamed)
+    return Undoing(made, undone, renamed, called)
 
 
-def _compensation(step: Step, children: Mapping[str, Workflow]) -> Step | None:
-    """What undoes a step: its own compensation, or for a child workflow that can be undone, its rollback."""
-    return step.compensation
+def _undoes_itself(step: Step, children: Mapping[str, Workflow]) -> bool:
+    """Whether a step without a compensation calls a workflow, and waits for it, that knows how to undo what it did."""
+    if step.type != "workflow" or not step.wait_for_completion or step.compensation is not None:
+        return False
+    stack, seen = [step.workflow], set[str]()
+    while stack:
+        child = children.get(stack.pop())
+        if child is None or child.id in seen:
+            continue
+        seen.add(child.id)
+        steps = [*child.all_steps()]
+        if child.rollback or any(one.compensation is not None for one in steps):
+            return True
+        if undoes(child):  # then it undoes the children that it called itself
+            stack.extend(one.workflow for one in steps if one.type == "workflow")
+    return False
+
+
+def _child_rollback(step: Step) -> Step:
+    """The undo of a child's execution, by its own rollback. Its `input` is what is recorded of the child."""
+    about = Index(Attribute(Slot("output", VALUES), "child"), Literal(step.id))
+    return Step(
+        step.id, "workflow", step.at, source=step.source, workflow=step.workflow, input=about, retry=Retry(max_attempts=1),
+        labels={UNDO_LOOP: True},
+    )
 
 
 def _some_are_chosen(workflow: Workflow) -> bool:

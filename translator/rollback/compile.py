@@ -36,6 +36,7 @@ class Rollback:
     recorded: frozenset[str]
     items: frozenset[str]
     undos: frozenset[str]
+    children: frozenset[str]  # steps of the main machine whose child's execution is recorded, so that it can be undone
     starts: bool
 
 
@@ -89,7 +90,8 @@ def finish_rollback(prepared: Prepared, workflow: Workflow, main: Graph, finding
         if step.id in {undo_id(name) for name in undoing.undone} and _leaves_none(step)
     )
     return Rollback(
-        replace(folded, variables={}, outputs=None), graph, recorded, frozenset(reads.all_items()), undos, undoes(workflow)
+        replace(folded, variables={}, outputs=None), graph, recorded, frozenset(reads.all_items()), undos,
+        undoing.children, undoes(workflow),
     )
 
 
@@ -116,6 +118,8 @@ def _fill(
             wrapped = [name for name in names if name in variables or _leaves_none(steps[name])]
             if wrapped:
                 found["wrapped"] = wrapped
+        if owner in undoing.children:
+            found["child"] = owner
         if loops:
             found["loops"] = {
                 loop: {"depth": len(loops_of(main, loop)), "batch": steps[loop].batch_size or 0} for loop in loops

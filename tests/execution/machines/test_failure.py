@@ -285,8 +285,9 @@ def test_the_workflows_policy_is_the_default(skills: Skills) -> None:
 
 def test_unsupported_actions_are_said(skills: Skills) -> None:
     (compiled,) = compile_text("""
+        error_handlers: [{errors: ["*"], action: fail, steps: [undo]}]
         rollback: [{id: undo, type: skill, config: {skill: echo}}]
-        steps: [{id: f, type: skill, on_failure: rollback, config: {skill: echo}}]
+        steps: [{id: f, type: skill, config: {skill: echo}}]
     """)
     found = [(item.severity.value, item.code) for item in compiled.diagnostics]
     assert ("unsupported", "A007") in found
@@ -317,3 +318,130 @@ def test_the_step_that_failed_is_named_however_its_branch_is_built(skills: Skill
     assert result.output["st"][1] == "failed"
     assert result.output["st"][0] != "failed"
     assert [item["error"]["step"] for item in result.output["loop"]] == ["d"]
+
+
+NATIVE_FAILURES = {
+    "transform": "{id: bad, type: transform, depends_on: [z], config: {expression: 'steps.z.output < 1'}}",
+    "choice": "{id: bad, type: choice, depends_on: [z], cases: [{name: x, when: 'steps.z.output < 1'}], default: y}",
+    "when": "{id: bad, type: skill, depends_on: [z], when: 'steps.z.output < 1', config: {skill: echo}}",
+    "wait": "{id: bad, type: wait, depends_on: [z], seconds: '{{ steps.z.output + 1 }}'}",
+}
+
+
+@pytest.mark.parametrize("kind", NATIVE_FAILURES)
+def test_a_native_failure_names_its_step(skills: Skills, kind: str) -> None:
+    failing = NATIVE_FAILURES[kind]
+    before = "{id: z, type: transform, config: {expression: 'input.v'}}"
+    result = run_text(f"""
+        outputs: {{p: "{{{{ steps.p.output.errors }}}}", each: "{{{{ steps.q.output }}}}", st: ["{{{{ steps.z.status }}}}", "{{{{ steps.bad.status }}}}", "{{{{ steps.more.status }}}}"]}}
+        steps:
+          - id: q
+            type: foreach
+            items: [1]
+            on_item_error: continue
+            steps: [{before.replace("id: z", "id: y")}, {failing.replace("id: bad", "id: worse").replace("[z]", "[y]").replace("steps.z", "steps.y")}]
+          - id: p
+            type: parallel
+            depends_on: [q]
+            on_failure: continue
+            branches:
+              - steps:
+                  - {before}
+                  - {failing}
+                  - {{id: more, type: wait, seconds: 1, depends_on: [bad]}}
+              - steps: [{{id: beside, type: skill, config: {{skill: echo}}}}]
+    """, input={"v": None})
+    assert result.status == "completed"
+    assert [item["error"]["step"] for item in result.output["each"]] == ["worse"]
+    assert [item["error"]["error"] for item in result.output["each"]] == ["ExpressionError"]
+    assert result.output["st"] == ["completed", "failed", "skipped"]
+
+
+@pytest.mark.parametrize("kind", NATIVE_FAILURES)
+def test_finally_knows_how_the_steps_ended_when_the_machine_failed(skills: Skills, kind: str) -> None:
+    run_text(f"""
+        steps:
+          - {{id: z, type: transform, config: {{expression: 'input.v'}}}}
+          - {NATIVE_FAILURES[kind]}
+          - {{id: more, type: skill, depends_on: [bad], config: {{skill: echo, parameters: {{name: more}}}}}}
+        finally:
+          - {{id: tidy, type: skill, config: {{skill: echo, parameters: {{name: tidy, value: [
+              "{{{{ execution.error.error }}}}", "{{{{ execution.error.step }}}}",
+              "{{{{ steps.z.status }}}}", "{{{{ steps.bad.status }}}}", "{{{{ steps.more.status }}}}"]}}}}}}
+    """, input={"v": None})
+    assert skills.calls[-1] == ("tidy", ["ExpressionError", "bad", "completed", "failed", "skipped"])
+
+
+@pytest.mark.parametrize("wait_for_all", ["true", "false"])
+@pytest.mark.parametrize("order", ["one", "beside", "branch", "loop"])
+def test_finally_knows_how_the_steps_ended_when_a_step_failed(skills: Skills, order: str, wait_for_all: str) -> None:
+    """The failing step follows another one: in the body itself, beside others, in a branch, or in a loop."""
+    pair = ["{id: a, type: skill, config: {skill: echo}}", f"{{id: b, type: skill, depends_on: [a], config: {FAILING}}}",
+            "{id: c, type: skill, depends_on: [b], config: {skill: echo}}"]
+    written = {
+        "one": pair,
+        "beside": [*pair, "{id: d, type: wait, seconds: 1}"],
+        "branch": [f"{{id: p, type: parallel, wait_for_all: {wait_for_all}, branches: [{{steps: [{', '.join(pair)}]}}, "
+                   "{steps: [{id: d, type: wait, seconds: 1}]}]}"],
+        "loop": ["{id: a, type: skill, config: {skill: echo}}",
+                 f"{{id: l, type: foreach, items: [1], depends_on: [a], steps: [{{id: b, type: skill, config: {FAILING}}}]}}",
+                 "{id: c, type: skill, depends_on: [l], config: {skill: echo}}"],
+    }[order]
+    failed = "l" if order == "loop" else "b"
+    steps = "".join(f"\n          - {one}" for one in written)
+    result = run_text(f"""
+        steps: {steps}
+        finally:
+          - {{id: tidy, type: skill, config: {{skill: echo, parameters: {{name: tidy, value: [
+              "{{{{ execution.error.step }}}}", "{{{{ steps.a.status }}}}", "{{{{ steps.{failed}.status }}}}", "{{{{ steps.c.status }}}}"]}}}}}}
+    """)
+    assert result.status == "failed"
+    assert skills.calls[-1] == ("tidy", ["b", "completed", "failed", "skipped"])
+    assert result.error is not None
+    assert (result.error.error, result.error.step) == ("NoisyError", "b")
+
+
+def test_a_step_that_was_skipped_before_the_failure_is_told_in_finally(skills: Skills) -> None:
+    run_text(f"""
+        steps:
+          - {{id: no, type: skill, when: 'input.x == 1', config: {{skill: echo}}}}
+          - {{id: b, type: skill, depends_on: [no], config: {FAILING}}}
+        finally:
+          - {{id: tidy, type: skill, config: {{skill: echo, parameters: {{name: tidy, value: ["{{{{ steps.no.status }}}}", "{{{{ steps.b.status }}}}"]}}}}}}
+    """)
+    assert skills.calls[-1] == ("tidy", ["skipped", "failed"])
+
+
+def test_all_errors_as_an_object(skills: Skills) -> None:
+    result = run_text(f"""
+        steps:
+          - {{id: a, type: skill, on_failure: continue, config: {FAILING}}}
+          - {{id: ok, type: skill, on_failure: continue, depends_on: [a], config: {{skill: echo}}}}
+          - {{id: seen, type: transform, depends_on: [ok], config: {{expression: "keys(errors)"}}}}
+          - {{id: first, type: transform, depends_on: [seen], config: {{data: "{{{{ errors }}}}"}}}}
+          - {{id: some, type: transform, when: "errors", depends_on: [first], config: {{expression: "errors.a.error"}}}}
+        outputs: {{seen: "{{{{ steps.seen.output }}}}", all: "{{{{ steps.first.output }}}}", some: "{{{{ steps.some.output }}}}"}}
+    """)
+    assert result.output["seen"] == ["a"]
+    assert result.output["all"] == {"a": {"error": "NoisyError", "message": "step a: as asked", "step": "a"}}
+    assert result.output["some"] == "NoisyError"
+
+
+def test_no_errors_are_an_empty_object(skills: Skills) -> None:
+    result = run_text("""
+        steps:
+          - {id: a, type: skill, config: {skill: echo}}
+          - {id: b, type: transform, depends_on: [a], config: {data: "{{ errors }}"}}
+    """)
+    assert result.output == {"b": {}}
+
+
+def test_all_errors_in_finally_hold_what_the_body_failed_with(skills: Skills) -> None:
+    run_text(f"""
+        steps:
+          - {{id: a, type: skill, on_failure: continue, config: {FAILING}}}
+          - {{id: b, type: skill, depends_on: [a], config: {FAILING}}}
+        finally:
+          - {{id: tidy, type: skill, config: {{skill: echo, parameters: {{name: tidy, value: ["{{{{ keys(errors) }}}}", "{{{{ errors.b.error }}}}", "{{{{ errors.a.error }}}}"]}}}}}}
+    """)
+    assert skills.calls[-1] == ("tidy", [["a", "b"], "NoisyError", "NoisyError"])

@@ -68,10 +68,11 @@ def values(records: Iterable[StepRecord], table: Mapping[str, Json], iteration: 
     """What an undo in `iteration` reads of the execution: `output`, `status` and `error` by step, `item` and `index` by loop.
 
     `table`: `steps` (id -> how many loops are around it), `wrapped` (those whose record holds {"e0": output}), `loops`
-    (id -> {depth, batch}). A step that never ended reads as a skipped one does.
+    (id -> {depth, batch}), `child` (a step whose record holds what its child was started with as "e1").
+    A step that never ended reads as a skipped one does.
     """
     known = {(record.step, record.iteration): record for record in records}
-    found: dict[str, dict[str, Json]] = {"output": {}, "status": {}, "error": {}, "item": {}, "index": {}}
+    found: dict[str, dict[str, Json]] = {"output": {}, "status": {}, "error": {}, "item": {}, "index": {}, "child": {}}
     wrapped = set(table.get("wrapped") or ())
     for step, depth in (table.get("steps") or {}).items():
         record = known.get((step, tuple(iteration[:depth])))
@@ -90,11 +91,15 @@ def values(records: Iterable[StepRecord], table: Mapping[str, Json], iteration: 
         items = _unwrapped(record.output) if record is not None else None
         found["index"][loop] = index
         found["item"][loop] = _item(items, index, batch)
+    if child := table.get("child"):
+        record = known.get((child, tuple(iteration)))
+        output = record.output if record is not None else None
+        found["child"][child] = output.get("e1") if isinstance(output, Mapping) else None
     return {kind: part for kind, part in found.items() if part}
 
 
 def _unwrapped(output: Json) -> Json:
-    return output.get("e0") if isinstance(output, Mapping) and set(output) == {"e0"} else output
+    return output.get("e0") if isinstance(output, Mapping) and set(output) in ({"e0"}, {"e0", "e1"}) else output
 
 
 def _item(items: Json, index: int | None, batch: int) -> Json:

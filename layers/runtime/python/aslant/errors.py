@@ -124,6 +124,10 @@ class InvalidTransition(StepError):
     """A change that an execution's status does not allow; the message names both statuses."""
 
 
+class RollbackIncomplete(StepError):
+    """Something that was to be undone could not be; the message lists it."""
+
+
 class ConflictError(StepError):
     """The same key with other contents, or a record that somebody else changed in between."""
 
