@@ -25,6 +25,8 @@ def ask(config: ApprovalConfig, run: StepRun, approvals: Callable[[], Approvals]
         return result(decision)
     if not run.token:
         raise ValidationError("an approval needs a task token: it must be called with .waitForTaskToken")
+    # What is asked is kept, and read by people: no place for a secret's value.
+    config = ApprovalConfig.model_validate(run.redactor.json(config.model_dump(exclude_unset=True)))
     service = approvals()
     ref = ApprovalRef(run.execution, run.step, run.iteration, run.attempt)
     item, told = service.request(
