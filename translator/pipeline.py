@@ -84,7 +84,8 @@ def compile_sources(
 ) -> list[Compilation]:
     """Compile definitions together: steps of `type: workflow` find the others by id.
 
-    `versions`, by workflow, count in place of those that the definitions say. Raises TranslatorError with every finding when there is an error, or with `strict` a warning.
+    `versions`, by workflow, count in place of those that the definitions say. Raises TranslatorError with every finding
+    when there is an error, or with `strict` a warning.
     """
     reads, everything = _read(sources, dialect, versions or {})
     failing = {"error"} | ({"warning", "unsupported"} if strict else set())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
-from aslant import bootstrap
+from aslant import bootstrap, clock
 from aslant.configs.compensate import CompensateConfig
 from aslant.contracts import StepResult
 from aslant.step import StepRun, step
@@ -14,4 +12,4 @@ from functions.compensate import logic
 @step("compensate", CompensateConfig, records=False)
 def handler(config: CompensateConfig, run: StepRun) -> StepResult:
     # Not recorded: what a rollback finds to undo is different when it is repeated.
-    return logic.compensate(config, run, bootstrap.execution_store(run.settings), int(time.time() * 1000))
+    return logic.compensate(config, run, bootstrap.execution_store(run.settings), round(clock.now() * 1000))

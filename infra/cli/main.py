@@ -28,6 +28,7 @@ COMMANDS = {
     "graph": "draw a definition (Mermaid, Graphviz or SVG)",
     "convert": "rewrite a definition in another dialect",
     "run": "run a definition on this machine",
+    "dev": "keep a local cloud running, for the commands below",
     "explain": "say what a finding's code means and what to write instead",
 }
 _EXAMPLES = """\

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="answer an approval: approve (default), reject, a text or a choice; STEP/2 for one iteration, * for all")
     parser.add_argument("--secret", action="append", default=[], metavar="NAME[=VALUE]",
         help="a secret; without a value it is taken from the environment variable NAME")
-    parser.add_argument("--time-scale", type=_scale, default=1.0, metavar="N",
+    parser.add_argument("--time-scale", type=scale, default=1.0, metavar="N",
         help="waits, retry pauses, approvals and the time of the whole run go N times faster; the work of steps and"
             " their own timeouts stay real")
     parser.add_argument("--timeout", type=_seconds, metavar="S", help="stop the run after S seconds")
@@ -66,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
 
 
-def _scale(text: str) -> float:
+def scale(text: str) -> float:
+    """The value of `--time-scale`."""
     value = _number(text)
     if not 0 < value <= 1_000_000:
         raise argparse.ArgumentTypeError("must be above 0 and at most 1,000,000")
@@ -170,7 +171,7 @@ def _run(
 
     asking = ask.Person() if person() and "-" not in args.files and not args.json else None
     prepared = answers(args.approve, outcome.approval_steps(compilations))
-    secrets = _secrets(args.secret)
+    secrets = secrets_of_options(args.secret)
     showing = args.watch if args.watch is not None else not args.json
     observer = watch.Silent()
     if showing:
@@ -217,7 +218,8 @@ def _notes(
         yield f"no step uses the secret {', '.join(unused)}"
 
 
-def _secrets(options: Sequence[str]) -> dict[str, str]:
+def secrets_of_options(options: Sequence[str]) -> dict[str, str]:
+    """Secrets from `--secret NAME[=VALUE]`."""
     secrets = {}
     for option in options:
         name, given, value = option.partition("=")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from infra.cli.errors import UsageError
@@ -15,13 +15,15 @@ from translator.pipeline import Compilation, Source, canonical_data, compile_sou
 MAX_FILES = 500  # of one folder that are looked into
 
 
-def compile_with_siblings(sources: Sequence[Source], dialect: str | None = None) -> list[Compilation]:
+def compile_with_siblings(
+    sources: Sequence[Source], dialect: str | None = None, versions: Mapping[str, str] | None = None
+) -> list[Compilation]:
     """`sources` compiled, one result each in their order, then the definitions of the same folders that they call.
 
     Only sub-workflows that are called, directly or not, and not among `sources` are looked for. What is not found stays
-    missing, with a warning. Raises TranslatorError.
+    missing, with a warning. `versions`: those of workflows in place of what their definitions say. Raises TranslatorError.
     """
-    return compile_sources([*sources, *siblings(sources, dialect)], dialect=dialect)
+    return compile_sources([*sources, *siblings(sources, dialect)], dialect=dialect, versions=versions)
 
 
 def siblings(sources: Sequence[Source], dialect: str | None = None) -> list[Source]:

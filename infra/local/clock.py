@@ -13,13 +13,14 @@ class Clock:
 
     Everything that waits inside a state machine asks this clock, so a wait of a minute and a timestamp a minute
     ahead are reached at the same instant. Seconds are those of the state machine unless a name says `real`.
+    `not_before`: the time that an earlier clock had come to.
     """
 
-    def __init__(self, scale: float = 1.0) -> None:
+    def __init__(self, scale: float = 1.0, not_before: datetime | None = None) -> None:
         if not 0 < scale <= 1_000_000:
             raise ValueError(f"time scale must be above 0 and at most 1,000,000, not {scale}")
         self.scale = scale
-        self._started = datetime.now(UTC)
+        self._started = max(datetime.now(UTC), not_before or datetime.now(UTC))
         self._started_real = time.monotonic()
 
     def now(self) -> datetime:

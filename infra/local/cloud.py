@@ -78,7 +78,7 @@ class LocalCloud:
     `time_scale`: how many times faster waits, pauses before retries, and timeouts run. `handlers`: Lambda functions by name.
     `environment`: variables that `os.environ` has inside. There can be one local cloud at a time in a process.
     `journal`: a file that keeps the state. Without one it is gone at the end. Executions do not go on by themselves in the
-    next cloud: `lost` names those that ran.
+    next cloud: `lost` names those that ran. `not_before`: the time that the last one had come to, where it ran faster.
     """
 
     def __init__(
@@ -89,8 +89,10 @@ class LocalCloud:
         region: str = "us-east-1",
         environment: Mapping[str, str] | None = None,
         journal: Path | None = None,
+        not_before: datetime | None = None,
     ) -> None:
         self.clock = Clock(time_scale)
+        self._not_before = not_before
         self.region = region
         self._handlers = dict(handlers or {})
         self._environment = dict(environment or {})
@@ -106,7 +108,7 @@ class LocalCloud:
         from infra.local.moto_patches.registry import install
 
         with ExitStack() as stack:
-            self.clock = self._runtime.clock = Clock(self.clock.scale)
+            self.clock = self._runtime.clock = Clock(self.clock.scale, self._not_before)
             runtime.enter(self._runtime)
             stack.callback(runtime.leave)
             times.use(lambda: self._runtime.clock.now().timestamp())

@@ -127,7 +127,7 @@ def run(
     """
     called = time.monotonic()
     facts = _Facts()
-    with registered_skills(skill_modules), LocalCloud(time_scale=time_scale, environment=_environment(simulate)) as cloud:
+    with registered_skills(skill_modules), LocalCloud(time_scale=time_scale, environment=environment(simulate)) as cloud:
         clients.forget()  # one made outside would talk to AWS
         settings = Settings.read()
         functions = provision.register_functions(cloud, compilations, facts.wrap, warm=time_scale > 1)
@@ -148,7 +148,7 @@ def run(
         return loop.result(ended, execution, first_state)
 
 
-def _environment(simulate: bool) -> dict[str, str]:
+def environment(simulate: bool) -> dict[str, str]:
     """What handlers are told where the caller says nothing: an offline model, and where notifications go."""
     return {
         "ASLANT_MODEL": os.environ.get("ASLANT_MODEL") or "offline",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aslant.contracts import Json
     from aslant.executions.service import Executions
     from aslant.executions.store import ExecutionStore
+    from aslant.executions.view import Views
     from aslant.messages import Ports as Messages
 
 
@@ -159,17 +160,25 @@ def releases(settings: Settings) -> ports.Releases:
     return DynamoCatalog(settings.region, settings.catalog_table)
 
 
-def executions(settings: Settings) -> Executions:
-    """The service on the tables and state machines of these settings, by the system's clock."""
-    import time
+def views(settings: Settings) -> Views:
+    """Executions as people look at them."""
+    from aslant import clock
+    from aslant.executions.view import Views
 
-    from aslant import sla
+    return Views(
+        execution_store(settings), machines(settings), releases(settings), lambda: round(clock.now() * 1000)
+    )
+
+
+def executions(settings: Settings) -> Executions:
+    """The service on the tables and state machines of these settings."""
+    from aslant import clock, sla
     from aslant.executions.service import Executions
     from aslant.notices import notice_of
     from aslant.recording import Recorder
 
     def now() -> int:
-        return time.time_ns() // 1_000_000
+        return round(clock.now() * 1000)
 
     store, engine, catalog = execution_store(settings), machines(settings), releases(settings)
     recorder = Recorder(store, engine, catalog, timers(settings), now)

@@ -31,6 +31,7 @@ class StateFacts(TypedDict):
 
     step: str
     role: str
+    output: NotRequired[str]  # the variable (or the key of the state's output) that takes the step's output, if it is read
     outcomes: NotRequired[dict[str, str]]  # of a choice: the outcome that leads to a state, where only one does
 
 
@@ -55,6 +56,7 @@ class Release(TypedDict):
     states: dict[str, StateFacts]
     settings: ReleaseSettings
     inputs: NotRequired[dict[str, Json] | None]
+    contents: NotRequired[str]  # a hash over all that was published, the workflows that it calls included
 
 
 def dependents(steps: Mapping[str, StepFacts], changed: set[str]) -> set[str]:

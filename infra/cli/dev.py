@@ -1,0 +1,201 @@
+"""Keeps a local cloud running: state machines, functions, tables, events, until it is stopped.
+
+Everything is kept in a data directory. Executions that ran when it was stopped, or killed, go on when it is started again:
+steps that were finished are not repeated. The other commands (start, list, show, watch, approve ...) find it by that
+directory; so does any AWS client with AWS_ENDPOINT_URL set to its address.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from aslant.errors import StepError, ValidationError
+from infra.cli.diverted import diverted
+from infra.cli.errors import FINDINGS, FINE, UsageError
+from infra.cli.files import read_all, texts
+from infra.cli.output import add_format, exit_code, print_findings
+from infra.cli.run import scale, secrets_of_options
+from infra.cli.siblings import compile_with_siblings
+from infra.cli.signals import leave
+from infra.local.home import DEFAULT, Home, InUse, Unusable
+from translator.diagnostics import TranslatorError
+from translator.pipeline import Compilation, Source
+from translator.reporting import visible
+
+if TYPE_CHECKING:
+    from infra.local.dev import Continued, Dev
+    from infra.local.publishing import Published
+
+PORT = 4599
+_PATIENCE = 4.0  # seconds for an orderly end; what is left is in the journal anyway
+EXAMPLES = """\
+examples:
+  aslant dev                                      what was published before is still there
+  aslant dev workflows/ --skills skills.py        publish every definition of a folder, then stay
+  aslant dev release.yaml --secret API_TOKEN --time-scale 60
+
+then, in another terminal:
+  aslant start release -i version=2.4.0
+  aslant watch 3f2a          the beginning of an id is enough
+  aslant approvals
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", metavar="FILE", help="definitions, or folders of them, to publish first")
+    parser.add_argument("--port", type=_port, default=PORT, metavar="N", help=f"where to listen (default {PORT}; 0: any)")
+    parser.add_argument("--data", default=DEFAULT, metavar="DIR", help=f"where everything is kept (default {DEFAULT})")
+    parser.add_argument("--skills", action="append", default=[], metavar="MODULE",
+        help="a Python module or file with skills; may be repeated")
+    parser.add_argument("--simulate", action="store_true",
+        help="skills and step types that are not there give a result marked as simulated")
+    parser.add_argument("--secret", action="append", default=[], metavar="NAME[=VALUE]",
+        help="a secret; without a value it is taken from the environment variable NAME")
+    parser.add_argument("--time-scale", type=scale, default=1.0, metavar="N", help="waits, pauses and limits go N times faster")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON when it is ready, and nothing else")
+    parser.add_argument("--dialect", help="read the files as this dialect instead of finding it out")
+    add_format(parser)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port")
+    return int(text)
+
+
+def execute(args: argparse.Namespace) -> int:
+    sources = read_all(args.files, folders=True) if args.files else []
+    shown = texts(sources)
+    try:
+        compilations = compile_with_siblings(sources, args.dialect) if sources else []
+    except TranslatorError as error:
+        print_findings(error.diagnostics, shown, args.format, sys.stderr)
+        return FINDINGS
+    found = [each for one in compilations for each in one.diagnostics]
+    if found:
+        print_findings(found, shown, args.format, sys.stderr)
+    if exit_code(found):
+        return FINDINGS
+    secrets = secrets_of_options(args.secret)
+    if args.skills:
+        sys.path.insert(0, os.getcwd())  # a module is looked for here first, as with `python -m`
+    try:
+        with diverted(secrets.values()) as stdout:
+            return _stay(args, sources, compilations, secrets, stdout)
+    except (ValidationError, InUse, Unusable) as error:
+        raise UsageError(str(error)) from None
+
+
+def _stay(
+    args: argparse.Namespace, sources: Sequence[Source], compilations: Sequence[Compilation], secrets: Mapping[str, str],
+    stdout: TextIO,
+) -> int:
+    # Slow to import: nothing above needs it.
+    from infra.local.dev import dev
+    from infra.local.journal import JournalError
+    from infra.local.provision import TENANT, MissingWorkflow
+    from infra.local.publishing import publish
+    from infra.local.server import PortTaken
+
+    home = Home(Path(args.data))
+    ready = False
+    try:
+        with dev(
+            home, port=args.port, time_scale=args.time_scale, skill_modules=args.skills, simulate=args.simulate
+        ) as running:
+            running.store_secrets(secrets)
+            published: list[Published] = []
+            if sources:
+                def compile(versions: Mapping[str, str]) -> list[Compilation]:
+                    return compile_with_siblings(sources, args.dialect, versions) if versions else list(compilations)
+
+                published = publish(compile, running.settings, TENANT, role="local")
+            _tell_lacks(running, compilations)
+            continued = running.go_on()
+            running.announce()
+            ready = True
+            _say(args, running, published, continued, stdout)
+            stdout.flush()
+            try:
+                threading.Event().wait()
+            except KeyboardInterrupt:
+                watchdog = threading.Timer(_PATIENCE, leave, [FINE])
+                watchdog.daemon = True
+                watchdog.start()
+                raise
+    except PortTaken as error:
+        raise UsageError(f"{error}; give another with --port, or 0 for any that is free") from None
+    except JournalError as error:
+        raise UsageError(str(error)) from None
+    except MissingWorkflow as error:
+        print(f"aslant: {visible(str(error))}", file=sys.stderr)
+        return FINDINGS
+    except StepError as error:
+        raise UsageError(str(error)) from None
+    except KeyboardInterrupt:
+        if not ready:
+            raise
+        print("aslant dev has stopped; what ran goes on when it is started again", file=sys.stderr)
+        leave(FINE)  # a skill may hang, and nothing of it is lost
+    return FINE
+
+
+def _tell_lacks(running: Dev, compilations: Sequence[Compilation]) -> None:
+    """Skills and secrets that steps name and nobody gave: they fail when they come to it."""
+    from infra.cli import needs
+
+    if running.settings.simulate:
+        return
+    for lack in needs.lacking(compilations, running.secrets(), running.settings):
+        print(f"note: {visible(lack.finding.message)}", file=sys.stderr)
+
+
+def _say(
+    args: argparse.Namespace, running: Dev, published: Sequence[Published], continued: Sequence[Continued], stdout: TextIO
+) -> None:
+    workflows = running.workflows()
+    if args.json:
+        document: dict[str, Any] = {
+            "url": running.server.url, "pid": os.getpid(), "data": str(running.home.path),
+            "workflows": [{"workflow": id, "version": version} for id, version in workflows],
+            "published": [{"workflow": one.workflow, "version": one.version, "state": one.state} for one in published],
+            "continued": [
+                {"id": one.execution.id, "workflow": one.execution.workflow, "status": one.execution.status,
+                 "problem": one.problem or None} for one in continued
+            ],
+        }  # fmt: skip
+        stdout.write(json.dumps(document) + "\n")
+        return
+    states = {one.workflow: one for one in published}
+    lines = [f"aslant dev listens on {running.server.url}; it keeps everything in {running.home.path}"]
+    for id, version in workflows:
+        lines.append(f"  {visible(id)} {visible(version)}{_about(states.get(id))}")
+    for one in continued:
+        text = f"cannot go on: {one.problem}" if one.problem else "goes on"
+        lines.append(f"  execution {one.execution.id} of {visible(one.execution.workflow)} {visible(text)}")
+    first = workflows[0][0] if workflows else "WORKFLOW"
+    lines += [
+        *([] if workflows else ["  no workflow is published yet: aslant push FILE"]),
+        f"start one:   aslant start {visible(first)}",
+        "look on:     aslant list, aslant watch ID, aslant approvals",
+        f"any client:  export AWS_ENDPOINT_URL={running.server.url}",
+        f"functions log to {running.home.log}; Ctrl-C stops",
+    ]
+    if running.cloud.clock.scale != 1:
+        lines.insert(1, f"  time runs {running.cloud.clock.scale:g} times as fast")
+    stdout.write("\n".join(lines) + "\n")
+
+
+def _about(one: Published | None) -> str:
+    if one is None:
+        return ""
+    if one.version != one.written and one.state == "changed":
+        return f"  (new: {one.written} was published with other contents)"
+    return f"  ({one.state})"

@@ -1,0 +1,114 @@
+"""The data directory of `aslant dev`: who uses it, and where that process listens."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+DEFAULT = ".aslant"
+_ADDRESS, _LOCK = "dev.json", "dev.lock"
+
+
+class InUse(Exception):
+    """Another `aslant dev` uses the directory."""
+
+
+class Unusable(Exception):
+    """A directory that cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a running `aslant dev` listens, and its clock: it showed `clock` at `real` (both epoch seconds)."""
+
+    url: str
+    pid: int
+    region: str
+    scale: float
+    clock: float
+    real: float
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    path: Path
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.db"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "dev.log"
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """Inside, no other process takes the directory. Raises InUse and Unusable.
+
+        The lock is the kernel's: it is gone with the process, however that ends.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            ignore = self.path / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n", encoding="ascii")  # secrets are among what is kept
+            number = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise Unusable(f"{self.path}: {error.strerror or error}") from None
+        try:
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                found = self._read()
+                where = f" (process {found.pid}, {found.url})" if found is not None else ""
+                raise InUse(f"an `aslant dev` on {self.path} is running already{where}") from None
+            with contextlib.suppress(FileNotFoundError):
+                (self.path / _ADDRESS).unlink()  # of one that was killed
+            yield
+        finally:
+            os.close(number)
+
+    def announce(self, address: Address) -> None:
+        """Lets commands find the process. Only inside of `taken`."""
+        beside = self.path / f"{_ADDRESS}.new"
+        beside.write_text(json.dumps(asdict(address)), encoding="utf-8")
+        beside.replace(self.path / _ADDRESS)
+
+    def withdraw(self) -> None:
+        with contextlib.suppress(OSError):
+            (self.path / _ADDRESS).unlink()
+
+    def running(self) -> Address | None:
+        """Where the process that uses the directory listens; None when there is none, or it is not ready yet."""
+        try:
+            number = os.open(self.path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return self._read()
+        finally:
+            os.close(number)
+        return None  # whoever wrote the address is gone
+
+    def _read(self) -> Address | None:
+        try:
+            data: Any = json.loads((self.path / _ADDRESS).read_text(encoding="utf-8"))
+            return Address(**data)
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+def nearest(start: Path) -> Home | None:
+    """The data directory here or in the nearest folder above."""
+    for folder in (start, *start.parents):
+        if (folder / DEFAULT / _LOCK).exists():
+            return Home(folder / DEFAULT)
+    return None

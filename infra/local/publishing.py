@@ -1,0 +1,176 @@
+"""Publishes compiled workflows: their state machines in Step Functions, what is known of them in the catalog.
+
+Only AWS's own calls are used, so the local cloud and an account are served alike. A state machine belongs to one version
+and is never changed, so that what an execution began on can always be gone on with. A version that is published again with
+another definition becomes `<version>-2` and so on: results of steps that have changed are told from those that have not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aslant import bootstrap
+from aslant.adapters.clients import client, error_code
+from aslant.errors import NotFoundError
+from aslant.ports import Releases
+from aslant.releases import Release
+from aslant.settings import Settings
+from aslant.step_types import function_name
+from infra.local.provision import MissingWorkflow
+from translator.pipeline import Compilation
+from translator.release import release_of
+
+Compile = Callable[[Mapping[str, str]], list[Compilation]]  # with other versions than the definitions say, by workflow
+MAX_REVISIONS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """`version` differs from `written`, what the definition says, when that was published with other contents before.
+
+    `state`: new, changed (of a version that was published before) or unchanged.
+    """
+
+    workflow: str
+    version: str
+    written: str
+    state: str
+    machine: str
+    rollback: str
+
+
+def publish(compile: Compile, settings: Settings, tenant: str, *, role: str) -> list[Published]:
+    """Publishes what `compile` gives. `role`: the name of the role that state machines run with.
+
+    Raises MissingWorkflow for a sub-workflow that is neither among them nor published, and StepErrors of AWS's calls.
+    """
+    compilations = compile({})
+    catalog = bootstrap.releases(settings)
+    contents = _contents(compilations)
+    versions: dict[str, str] = {}
+    states: dict[str, str] = {}
+    for one in compilations:
+        versions[one.workflow.id], states[one.workflow.id] = _version(catalog, tenant, one, contents[one.workflow.id])
+    written = {one.workflow.id: one.workflow.version for one in compilations}
+    if versions != written:
+        compilations = compile({id: version for id, version in versions.items() if version != written[id]})
+    publisher = _Publisher(catalog, settings, tenant, role, compilations, contents)
+    return [
+        Published(release["workflow"], release["version"], written[release["workflow"]], states[release["workflow"]],
+                  release["machine"], release.get("rollback", ""))
+        for release in publisher.publish()
+    ]  # fmt: skip
+
+
+def _contents(compilations: Sequence[Compilation]) -> dict[str, str]:
+    """A hash over all that makes up each workflow, those that it calls included."""
+    by_id = {one.workflow.id: one for one in compilations}
+    own = {id: _hash([
+        one.definition, one.rollback.definition if one.rollback is not None else None, release_of(one, machine=""),
+    ]) for id, one in by_id.items()}  # fmt: skip
+
+    def called(id: str) -> set[str]:
+        found, stack = {id}, [id]
+        while stack:
+            one = by_id[stack.pop()]
+            inner = {*one.workflows.values(), *(one.rollback.workflows.values() if one.rollback is not None else ())}
+            fresh = (inner & by_id.keys()) - found
+            found |= fresh
+            stack += fresh
+        return found
+
+    return {id: _hash([own[each] for each in (id, *sorted(called(id) - {id}))]) for id in by_id}
+
+
+def _version(catalog: Releases, tenant: str, one: Compilation, contents: str) -> tuple[str, str]:
+    """The version to publish it as, and whether that is new, changed or unchanged."""
+    id, version = one.workflow.id, one.workflow.version
+    for number in range(1, MAX_REVISIONS):
+        name = version if number == 1 else f"{version}-{number}"
+        try:
+            found = catalog.get(tenant, id, name)
+        except NotFoundError:
+            return name, "new" if number == 1 else "changed"
+        if found.get("contents") == contents:
+            return name, "unchanged"
+    raise NotFoundError(f"the version {version} of {id} has too many revisions; raise it")
+
+
+@dataclass(frozen=True, slots=True)
+class _Publisher:
+    catalog: Releases
+    settings: Settings
+    tenant: str
+    role: str
+    compilations: Sequence[Compilation]
+    contents: Mapping[str, str]
+
+    def publish(self) -> list[Release]:
+        by_id = {one.workflow.id: one for one in self.compilations}
+        account = client("sts", self.settings.region).get_caller_identity()
+        partition = str(account["Arn"]).split(":")[1]
+        prefix = f"arn:{partition}:states:{self.settings.region}:{account['Account']}:stateMachine:"
+        role = f"arn:{partition}:iam::{account['Account']}:role/{self.role}"
+        machines = {id: prefix + self._name(one) for id, one in by_id.items()}
+        rollbacks = {id: machines[id] + "-rollback" for id, one in by_id.items() if one.rollback is not None}
+        bound = [  # all of them first: nothing is made when a sub-workflow is missing
+            (target, self._bound(part, machines, rollbacks), part.type)
+            for id, one in by_id.items()
+            for target, part in ((machines[id], one), (rollbacks.get(id, ""), one.rollback)) if part is not None
+        ]
+        for arn, definition, kind in bound:
+            self._create(arn, definition, kind, role)
+        releases = []
+        for id, one in by_id.items():
+            release = release_of(one, machine=machines[id], rollback=rollbacks.get(id, ""))
+            release["contents"] = self.contents[id]
+            releases.append(release)
+        for release in releases:
+            self.catalog.put(self.tenant, release)
+        return releases
+
+    def _name(self, one: Compilation) -> str:
+        """A name of 71 characters at most, so that there is room for a suffix."""
+        id, version = (re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-") for text in (one.workflow.id, one.workflow.version))
+        mark = _hash([self.tenant, one.workflow.id, one.workflow.version, self.contents[one.workflow.id]])[:12]
+        return f"{id[:40] or 'workflow'}-{version[:16]}-{mark}"
+
+    def _bound(self, one: Compilation, machines: Mapping[str, str], rollbacks: Mapping[str, str]) -> str:
+        targets = {place: function_name(step_type) for place, step_type in one.functions.items()}
+        caller = one.workflow.id
+        targets |= {place: machines.get(id) or self._known(id, caller)["machine"] for place, id in one.workflows.items()}
+        for place, id in one.rollbacks.items():
+            known = rollbacks.get(id) or self._known(id, caller).get("rollback")
+            if not known:
+                raise MissingWorkflow(id, caller)
+            targets[place] = known
+        return one.bind(targets)
+
+    def _known(self, workflow: str, caller: str) -> Release:
+        try:
+            return self.catalog.get(self.tenant, workflow)
+        except NotFoundError:
+            raise MissingWorkflow(workflow, caller) from None
+
+    def _create(self, arn: str, definition: str, kind: str, role: str) -> None:
+        """Creates a state machine unless it is there; its name says what is in it."""
+        from botocore.exceptions import ClientError
+
+        states: Any = client("stepfunctions", self.settings.region)
+        try:
+            states.describe_state_machine(stateMachineArn=arn)
+            return
+        except ClientError as error:
+            if error_code(error) != "StateMachineDoesNotExist":
+                raise
+        states.create_state_machine(name=arn.rpartition(":")[2], definition=definition, roleArn=role, type=kind)
+
+
+def _hash(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
