@@ -58,7 +58,9 @@ class World:
         arns = provision.create_machines(cloud, compilations, functions, simulate=False)
         self.catalog = bootstrap.releases(self.settings)
         for one in compilations:
-            self.catalog.put(TENANT, release_of(one, machine=arns[one.workflow.id]))
+            machine = arns[one.workflow.id]
+            rollback = provision.rollback_arn(machine, one.workflow.id) if one.rollback is not None else ""
+            self.catalog.put(TENANT, release_of(one, machine=machine, rollback=rollback))
         cloud.function("aslant-record-execution", record_execution)
         cloud.rule("executions", NOTICES, "aslant-record-execution")
         self.service = bootstrap.executions(self.settings)

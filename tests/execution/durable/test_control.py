@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import random
+import time
+
 import pytest
 
-from aslant.errors import InvalidTransition
+from aslant import bootstrap
+from aslant.approvals.rules import Person
+from aslant.errors import ApprovalClosed, InvalidTransition
 from aslant.history.timeline import Timeline
 from tests.execution.durable.control import TENANT, world
 
@@ -266,3 +271,113 @@ def test_what_was_stopped_from_outside_can_be_retried() -> None:
         assert there.effects.count() == {"first": 1, "second": 1, "third": 1}
         with pytest.raises(InvalidTransition):
             there.service.pause(TENANT, id, by="bob")
+
+
+ASKING = """
+    id: asking
+    outputs: {by: "{{ steps.ask.output.by }}"}
+    steps:
+      - {id: before, type: skill, config: {skill: effect, parameters: {name: before}}}
+      - {id: ask, type: approval, depends_on: [before], timeout: 600, config: {message: "go on?"}}
+      - {id: after, type: skill, depends_on: [ask], config: {skill: effect, parameters: {name: after}}}
+"""
+
+
+def asked(there) -> str:
+    there.until(lambda: bool(bootstrap.approvals(there.settings).pending(TENANT)[0]), "nobody is asked")
+    (item,) = bootstrap.approvals(there.settings).pending(TENANT)[0]
+    return item["approval_id"]
+
+
+@pytest.mark.parametrize("when", ["while paused", "after the resume"])
+def test_an_approval_outlives_a_pause(when: str) -> None:
+    with world(ASKING) as there:
+        id = there.start("asking")
+        approval = asked(there)
+        approvals = bootstrap.approvals(there.settings)
+        there.service.pause(TENANT, id, by="bob")
+        if when == "while paused":
+            approvals.decide(TENANT, approval, "approve", by=Person("eve"))
+            there.service.resume(TENANT, id, by="bob")
+        else:
+            resumed = there.service.resume(TENANT, id, by="bob")
+            arn = resumed.arn
+            there.until(lambda: any(event["type"] == "TaskSubmitted" for event in there.service.machines.history(arn)), "not asked")
+            assert asked(there) == approval
+            approvals.decide(TENANT, approval, "approve", by=Person("eve"))
+        assert there.status(id, "completed", "failed").status == "completed"
+        assert there.service.output(TENANT, id) == {"by": "eve"}
+        assert there.effects.count() == {"after": 1, "before": 1}
+
+
+def test_a_granted_approval_stays_granted_and_a_rerun_asks_again() -> None:
+    with world(ASKING) as there:
+        there.effects.failing = {"after"}
+        id = there.start("asking")
+        approvals = bootstrap.approvals(there.settings)
+        approvals.decide(TENANT, asked(there), "approve", by=Person("eve"))
+        assert there.status(id, "completed", "failed").status == "failed"
+        there.effects.failing = set()
+        there.service.retry(TENANT, id, by="bob")
+        assert there.status(id, "completed", "failed").status == "completed"
+        assert there.effects.count() == {"after": 2, "before": 1}
+        there.service.rerun(TENANT, id, "ask", by="bob")
+        approvals.decide(TENANT, asked(there), "approve", by=Person("joe"))
+        assert there.status(id, "completed", "failed").status == "completed"
+        assert there.service.output(TENANT, id) == {"by": "joe"}
+        assert there.effects.count() == {"after": 3, "before": 1}
+
+
+def test_a_cancelled_execution_takes_no_answer() -> None:
+    with world(ASKING) as there:
+        id = there.start("asking")
+        approval = asked(there)
+        there.service.cancel(TENANT, id, by="bob")
+        with pytest.raises(ApprovalClosed):
+            bootstrap.approvals(there.settings).decide(TENANT, approval, "approve", by=Person("eve"))
+        assert there.status(id, "cancelled").status == "cancelled"
+        assert there.effects.count() == {"before": 1}
+
+
+def test_paused_again_and_again_at_any_moment() -> None:
+    """However often, and wherever it is: every effect happens once."""
+    with world(NESTED.replace("skill: gate", "skill: effect")) as there:
+        chance = random.Random(3)
+        id = there.start("nested")
+        for _ in range(8):
+            time.sleep(chance.uniform(0.0, 0.25))
+            try:
+                there.service.pause(TENANT, id, by="bob")
+            except InvalidTransition:
+                break
+            there.service.resume(TENANT, id, by="bob")
+        assert there.status(id, "completed", "failed").status == "completed"
+        names = ["before", "left", "left_end", "after", *(f"{what} {item}" for what in ("one", "hold", "two") for item in "abc")]
+        assert there.effects.count() == dict.fromkeys(sorted(names), 1)
+
+
+UNDOING = """
+    id: undoing
+    steps:
+      - id: make
+        type: skill
+        config: {skill: effect, parameters: {name: make}}
+        compensation: {id: unmake, type: skill, config: {skill: effect, parameters: {name: unmake}}}
+      - {id: bad, type: skill, depends_on: [make], config: {skill: effect, parameters: {name: bad}}}
+"""
+
+
+def test_a_rollback_later_and_a_retry_after_it() -> None:
+    with world(UNDOING) as there:
+        there.effects.failing = {"bad"}
+        id = there.start("undoing")
+        assert there.status(id, "failed").status == "failed"
+        assert there.effects.count() == {"bad": 1, "make": 1}
+        there.service.rollback(TENANT, id, by="bob")
+        rolled = there.status(id, "rolled_back", "completed")
+        assert (rolled.status, rolled.undone) == ("rolled_back", ("make",))
+        assert there.effects.count() == {"bad": 1, "make": 1, "unmake": 1}
+        there.effects.failing = set()
+        there.service.retry(TENANT, id, by="bob")
+        assert there.status(id, "completed", "failed").status == "completed"
+        assert there.effects.count() == {"bad": 2, "make": 2, "unmake": 1}
