@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aslant.releases import Release, ReleaseSettings, StateFacts, StepFacts
 from translator.asl.machine import notification_step
+from translator.asl.names import VariableNames
 from translator.expressions.references import slots
 from translator.expressions.serialize import dump
 from translator.graph.scope import Scope
@@ -24,6 +26,7 @@ _DECIDES = (
     "type", "config", "cases", "default", "mode", "items", "seconds", "until", "workflow", "input",
     "wait_for_completion", "wait_for_all", "batch_size", "on_item_error",
 )  # fmt: skip
+_NATIVE = frozenset({"Pass", "Map", "Parallel"})  # states that compute their step's output themselves
 _READS = frozenset({"output", "status", "error"})
 
 
@@ -79,7 +82,27 @@ def _states(compilation: Compilation, steps: Mapping[str, StepFacts]) -> dict[st
             outcomes = _outcomes(choices[fact["step"]], body)
             if outcomes:
                 fact["outcomes"] = outcomes
+        if fact is not None and fact["role"] == "step" and fact["step"] in steps and body["Type"] in _NATIVE:
+            output = _output(fact["step"], body)
+            if output:
+                fact["output"] = output
     return facts
+
+
+def _output(step: str, state: Mapping[str, Any]) -> str:
+    """The variable, or the key of its output, in which a state leaves what its step gives; empty when nobody reads it.
+
+    Names of such variables are made of the step's id (`VariableNames`), with a number where it is needed more than once.
+    """
+    name = re.compile(re.escape(VariableNames().new(step)) + r"(_\d+)?")
+    for taken in (state.get("Assign"), state.get("Output")):
+        found = [
+            key for key, value in (taken.items() if isinstance(taken, dict) else ())
+            if value is not None and name.fullmatch(key)
+        ]  # fmt: skip
+        if len(found) == 1:
+            return str(found[0])
+    return ""
 
 
 def _outcomes(choice: Step, state: Mapping[str, Any]) -> dict[str, str]:

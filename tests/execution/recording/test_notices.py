@@ -127,7 +127,9 @@ def test_records_of_native_states_and_the_end_come_from_the_engine(skills: Skill
     assert {label for label, record in records.items() if record.native} == {
         "route", "small", "each", "pause[0]", "pause[1]", "both", "right",
     }
-    assert records["route"].outcome == "big"
+    assert records["route"].outcome == "big" and records["route"].output == {"outcome": "big"}
+    assert records["right"].output == 2
+    assert records["both"].output == output["both"]
     pause = next(step for step in view.walk() if step.label == "pause[0]")
     assert pause.duration is not None and 900 <= pause.duration < 60_000
     assert [root.step for root in view.steps] == ["total", "route", "big", "small", "each", "both"]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
+from typing import Any
 
 from aslant.executions.records import Failure, StepRecord, StepStatus
 from aslant.history.steps import SeenStep, StepHistory
+from aslant.values import size
 
 _MAX_MESSAGE = 2_000  # characters
+_MAX_OUTPUT = 32 * 1024  # bytes of JSON; a larger output of a native state is in the history only
 _RECORDED: dict[str, StepStatus] = {"completed": "completed", "failed": "failed", "skipped": "skipped"}
 
 Place = tuple[str, tuple[int, ...]]
@@ -35,9 +38,13 @@ def _record(seen: SeenStep, status: StepStatus, run: int, at: int) -> StepRecord
     return StepRecord(
         step=seen.step, iteration=seen.iteration, status=status, type=seen.type, run=run, attempts=seen.attempts,
         total_attempts=seen.attempts, started_at=started, begun_at=started, finished_at=max(started, ended),
-        output={"outcome": seen.outcome} if seen.outcome else None, error=failure, native=True,
+        output={"outcome": seen.outcome} if seen.outcome else _small(seen.output), error=failure, native=True,
         outcome=seen.outcome,
     )
+
+
+def _small(output: Any) -> Any:
+    return output if output is None or size(output) <= _MAX_OUTPUT else None
 
 
 def micros(moment: datetime | None) -> int | None:

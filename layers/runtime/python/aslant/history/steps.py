@@ -22,14 +22,15 @@ _STATUS: Mapping[str, SeenStatus] = {
     "aborted": "cancelled",
 }
 SILENT = frozenset({"condition", "fork", "join", "bind", "end"})  # roles that say nothing about how their step ended
-HOLDERS = frozenset({"parallel", "foreach", "workflow"})  # what a failure inside of them says more than
+HOLDERS = frozenset({"parallel", "foreach"})  # what a failure inside of them says more than
 
 
 @dataclass(slots=True)
 class SeenStep:
     """One step in one iteration as its states tell it. `attempts` counts the first one too.
 
-    `settled` says that the workflow went on after a failure. `outcome` is what a choice chose, if that can be told.
+    `settled` says that the workflow went on after a failure. `outcome` is what a choice chose, `output` what the state
+    machine itself computed, if that can be told.
     """
 
     step: str
@@ -45,6 +46,7 @@ class SeenStep:
     error: str = ""
     message: str = ""
     outcome: str = ""
+    output: Any = None
 
 
 class Failed(Protocol):
@@ -231,6 +233,8 @@ class StepHistory:
                 self.failures.remove(one)
             self.failures.append(one)
         elif status == "completed":
+            if role == "step":
+                one.output = _output(visit, self.states[visit.state].get("output"))
             one.error = one.message = ""
             one.settled = False
 
@@ -247,6 +251,20 @@ class StepHistory:
                 if one.status == "not_started":
                     one.status, one.ended = "skipped", started.started
                     stack.append(before)
+
+
+def _output(visit: StateVisit, name: str | None) -> Any:
+    """What a state left in the variable `name`, or under that key of its output."""
+    if name is None or visit.left is None:
+        return None
+    assigned, output = visit.left.get("assignedVariables"), visit.left.get("output")
+    try:
+        if isinstance(assigned, Mapping) and name in assigned:
+            return json.loads(assigned[name])
+        found = json.loads(output) if isinstance(output, str) and f'"{name}"' in output else None
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return found.get(name) if isinstance(found, dict) else None
 
 
 _NONE: StateFacts = {"step": "", "role": "end"}

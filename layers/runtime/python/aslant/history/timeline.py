@@ -5,6 +5,7 @@ Works on the events of the local cloud and on those of AWS's GetExecutionHistory
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,7 +23,7 @@ class StateVisit:
 
     `path` says where: for each Map around the state its name and the item's index, for each Parallel its name and
     the branch's number in the order in which the branches began. Times are those of the events; `retried` is when the
-    latest retry began.
+    latest retry began. `children` are the ARNs of the executions that it started, one for each attempt that came so far.
     """
 
     state: str
@@ -36,6 +37,8 @@ class StateVisit:
     retried: datetime | None = None
     error: str | None = None
     cause: str | None = None
+    left: Mapping[str, Any] | None = None  # the details of its end: output and assignedVariables, as JSON texts
+    children: list[str] = field(default_factory=list)
 
     @property
     def seconds(self) -> float | None:
@@ -105,6 +108,8 @@ class Timeline:
             changed = self._again(before, at)
         elif kind.endswith(("Failed", "TimedOut")):
             changed = self._fail(event, kind, before)
+        elif kind in ("TaskSubmitted", "TaskSucceeded"):
+            changed = self._started(event, kind, before)
         self._places[number] = place
         return changed
 
@@ -141,6 +146,7 @@ class Timeline:
         if visit is None:
             return before, []
         visit.ended = at
+        visit.left = _details(event)
         visit.status = "caught" if self._waiting.pop(visit.event_id, False) else "succeeded"
         if visit.status == "succeeded":
             visit.error = visit.cause = None
@@ -192,6 +198,25 @@ class Timeline:
             visit.error, visit.cause = details.get("error"), details.get("cause")
         self._waiting[visit.event_id] = True
         return [visit]
+
+    def _started(self, event: Event, kind: str, before: _Place) -> list[StateVisit]:
+        """A child is named when it is started: by the end of the task where nobody waits for the child."""
+        details = _details(event)
+        resource = str(details.get("resource", ""))
+        waits = resource.startswith("startExecution.sync")
+        if before.visit is None or details.get("resourceType") != "states" or not (
+            kind == "TaskSubmitted" if waits else resource == "startExecution"
+        ):
+            return []
+        try:
+            output = json.loads(details.get("output") or "")
+        except (ValueError, TypeError, RecursionError):
+            return []
+        arn = output.get("ExecutionArn") if isinstance(output, dict) else None
+        if not isinstance(arn, str) or arn in before.visit.children:
+            return []
+        before.visit.children.append(arn)
+        return [before.visit]
 
     def _finish(self, kind: str, event: Event, before: _Place, at: datetime) -> list[StateVisit]:
         self.status = _ENDED.get(kind.removeprefix("Execution"), self.status)
