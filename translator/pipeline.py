@@ -22,7 +22,7 @@ from translator.passes.check_steps import check_inputs, check_steps, check_types
 from translator.passes.children import check_children
 from translator.passes.computed import prepare_computed
 from translator.passes.fold import fold
-from translator.passes.policies import report_policies
+from translator.passes.policies import reactions, report_policies
 from translator.passes.resolve import resolve_names
 from translator.rollback.compile import Rollback, finish_rollback, prepare_rollback
 from translator.source import Map, load
@@ -190,7 +190,7 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
 def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compilation:
     assert read.workflow is not None and read.graph is not None
     findings = read.findings
-    _check_execution_type(read.workflow, findings)
+    _check_execution_type(read.workflow, read.rollback, findings)
     undo = read.rollback
     emitted = emit_machine(
         read.workflow, read.graph, workflows, findings,
@@ -223,10 +223,19 @@ def _emit_rollback(read: _Read, undo: Rollback, workflows: Mapping[str, Workflow
     )
 
 
-def _check_execution_type(workflow: Workflow, findings: Findings) -> None:
+def _check_execution_type(workflow: Workflow, rollback: Rollback | None, findings: Findings) -> None:
     if workflow.settings.execution != "express":
         return
+    if rollback is not None and rollback.starts:
+        findings.add(
+            asl_rules.EXPRESS, "a rollback cannot run in an Express execution", workflow.at, hint="use `execution: standard`"
+        )
     for step in workflow.all_steps():
+        if any(reaction.action == "escalate" for reaction in reactions(step, workflow)):
+            findings.add(
+                asl_rules.EXPRESS, f"nobody can be asked about the step {step.id!r} in an Express execution", step.at,
+                hint="use `execution: standard`",
+            )
         if step.type == "approval" or (step.type == "workflow" and step.wait_for_completion):
             findings.add(
                 asl_rules.EXPRESS, f"the step {step.id!r} cannot run in an Express execution", step.at,

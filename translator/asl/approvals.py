@@ -120,6 +120,12 @@ def _refused(machine: Machine, block: Block, run: Run, following: str | None) ->
     for reaction in reactions(step, machine.workflow):
         if not names & set(reaction.errors):
             continue
+        if reaction.action == "escalate":
+            from translator.asl.escalations import ask
+
+            error = {"error": "ApprovalExpired", "message": "nobody answered in time", "step": literal(step.id)}
+            question = ask(machine, block, run, reaction, error, "nobody answered the approval in time", following)
+            return machine.add(block, step, "expired", {"Type": "Pass", **question}, "expired")
         if reaction.action != "continue":
             break
         assign = machine.entry(block, step)

@@ -30,8 +30,8 @@ SECRET_PLACE = Rule("A010", Severity.ERROR, "secret outside of a step's configur
     " configuration of a step that runs in a function, alone or inside of a text; it cannot be computed with, compared,"
     " looped over or handed to another workflow.")
 EXPRESS = Rule("A011", Severity.ERROR, "not possible in an Express execution",
-    "Express executions last at most five minutes and know neither approvals nor waiting for a child workflow. Use"
-    " `execution: standard`.")
+    "Express executions last at most five minutes and know neither approvals nor waiting for another execution, as a child"
+    " workflow or a rollback is. Use `execution: standard`.")
 LAMBDA_EXPRESSION = Rule("A012", Severity.INFO, "expression evaluated in a Lambda function",
     "Most expressions run inside of the state machine. This one needs the evaluator function, which costs one more state and"
     " one Lambda call.")

@@ -10,6 +10,7 @@ from aslant.step_types import STEP_TYPES
 from translator.asl.children import as_literals
 from translator.diagnostics import Findings
 from translator.expressions.tree import Attribute, Literal, Slot
+from translator.findings import asl as asl_rules
 from translator.graph.scope import Graph, build_graph
 from translator.model.workflow import UNDO_LOOP, Step, Workflow
 from translator.passes.check_steps import check_steps, check_types
@@ -84,6 +85,12 @@ def finish_rollback(prepared: Prepared, workflow: Workflow, main: Graph, finding
     _fill(undoing, graph, reads, workflow, main, frozenset(variables))
     steps = {step.id: step for scope in main.scopes() for step in scope.steps}
     wanted = reads.all_steps() | set(undoing.undone)
+    for name in sorted(wanted & set(steps)):
+        if steps[name].type == "choice":
+            findings.add(
+                asl_rules.NOT_CARRIED_OUT, f"the choice {name!r} is not recorded while an execution runs: a rollback that the"
+                " failure starts neither undoes nor reads it", steps[name].at,
+            )
     recorded = frozenset(name for name in wanted if name not in steps or _leaves_none(steps[name]))
     undos = frozenset(
         step.id for scope in graph.scopes() for step in scope.steps

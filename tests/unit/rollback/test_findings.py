@@ -1,0 +1,105 @@
+"""What is said about rollbacks that cannot work, and what the machines look like."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import pytest
+
+from translator.diagnostics import TranslatorError
+from translator.pipeline import Compilation, Source, compile_sources
+
+STEP = "{id: a, type: skill, config: {skill: x}"
+HEAD = "dialect: canonical\nid: w\n"
+
+
+def compiled(text: str, *others: str) -> Compilation:
+    sources = [Source(HEAD + textwrap.dedent(text), "w.yaml"), *(Source(other, f"o{n}.yaml") for n, other in enumerate(others))]
+    return compile_sources(sources)[0]
+
+
+def codes(text: str) -> set[str]:
+    try:
+        return {item.code for item in compiled(text).diagnostics}
+    except TranslatorError as error:
+        return {item.code for item in error.diagnostics}
+
+
+def message(text: str) -> str:
+    with pytest.raises(TranslatorError) as caught:
+        compiled(text)
+    return "\n".join(item.message for item in caught.value.diagnostics)
+
+
+def test_a_definition_that_says_nothing_of_undoing_has_no_rollback_and_no_guard() -> None:
+    made = compiled(f"steps: [{STEP}}}]")
+    assert made.rollback is None and made.rollbacks == {}
+    assert {state["Type"] for state in made.definition["States"].values()} == {"Task"}
+
+
+def test_a_compensation_without_a_policy_costs_the_execution_nothing() -> None:
+    made = compiled(f"steps: [{STEP}, compensation: {{id: c, type: skill, config: {{skill: y}}}}}}]")
+    assert made.rollback is not None and made.rollbacks == {}
+    assert [*made.definition["States"]] == ["a"]
+    assert "undo a" in json.dumps(made.rollback.definition)
+
+
+def test_steps_of_a_compensation_are_checked_like_others() -> None:
+    text = f"steps: [{STEP}, compensation: {{id: c, type: nonsense}}}}]"
+    assert "unknown type 'nonsense'" in message(text)
+    text = f"steps: [{STEP}, compensation: {{id: c, type: http, config: {{uri: x}}}}}}]"
+    assert "unknown key uri" in message(text)
+    text = f"steps: [{STEP}, compensation: {{id: c, type: skill, config: {{skill: y, parameters: {{v: '{{{{ steps.b.output }}}}'}}}}}}}}]"
+    assert "there is no step b" in message(text)
+
+
+def test_a_rollback_step_cannot_have_the_id_of_a_step() -> None:
+    assert "used twice" in message(f"steps: [{STEP}}}]\nrollback: [{STEP}}}]")
+
+
+def test_an_undo_cannot_read_into_another_loop() -> None:
+    text = """
+        steps:
+          - {id: l, type: foreach, items: [1], steps: [{id: s, type: skill, config: {skill: x}}]}
+          - id: a
+            type: skill
+            depends_on: [l]
+            config: {skill: x}
+            compensation: {id: c, type: skill, config: {skill: y, parameters: {v: "{{ steps.s.output }}"}}}
+    """
+    assert "'s' is inside of the loop 'l'" in message(text)
+
+
+def test_an_undo_may_read_a_step_that_came_later() -> None:
+    text = """
+        steps:
+          - id: a
+            type: skill
+            config: {skill: x}
+            compensation: {id: c, type: skill, config: {skill: y, parameters: {v: "{{ steps.b.status }}"}}}
+          - {id: b, type: skill, depends_on: [a], config: {skill: x}}
+    """
+    assert codes(text) == set()
+
+
+@pytest.mark.parametrize(("text", "code"), [
+    (f"settings: {{on_error: rollback}}\nsteps: [{STEP}}}]", "A019"),
+    (f"settings: {{on_error: rollback, execution: express}}\nsteps: [{STEP}}}]", "A011"),
+    (f"settings: {{execution: express}}\nsteps: [{STEP}, on_failure: escalate}}]", "A011"),
+    (f"error_handlers: [{{errors: [X], action: fail, steps: [r]}}]\nsteps: [{STEP}}}]\nrollback: [{STEP.replace('a', 'r', 1)}}}]", "A007"),
+])  # fmt: skip
+def test_findings(text: str, code: str) -> None:
+    assert code in codes(text)
+
+
+def test_both_machines_are_the_same_each_time() -> None:
+    text = f"""
+        settings: {{on_error: rollback}}
+        steps: [{STEP}, compensation: {{id: c, type: skill, config: {{skill: y, parameters: {{v: "{{{{ steps.a.output }}}}"}}}}}}}}]
+        rollback: [{{id: r, type: skill, config: {{skill: z}}}}]
+    """
+    one, two = compiled(text), compiled(text)
+    assert one.rollback is not None and two.rollback is not None
+    assert json.dumps(one.definition) == json.dumps(two.definition)
+    assert json.dumps(one.rollback.definition) == json.dumps(two.rollback.definition)
