@@ -262,3 +262,21 @@ def all_items(original: Callable[..., Any]) -> Callable[..., Any]:
         return list(self.items[_request.partition].values()) if _request.partition in self.items else []
 
     return items
+
+
+@patch(
+    "moto.core.serialize:BaseJSONSerializer._serialize_type_structure",
+    gap="each column of an answer is looked for under all ten types, which takes milliseconds an item",
+    fingerprint="36873909cd0a",
+    wraps=True,
+)
+def serialize_structure(original: Callable[..., None]) -> Callable[..., None]:
+    def serialize(self: Any, serialized: Any, value: Any, shape: Any, key: str) -> None:
+        if shape.name == "AttributeValue" and key and "NS" in shape.members:
+            kind, content = next(iter(value.items())) if isinstance(value, dict) else (value.type, value.value)
+            if kind in ("S", "N", "BOOL", "NULL"):
+                serialized[key] = {kind: content}
+                return
+        original(self, serialized, value, shape, key)
+
+    return serialize

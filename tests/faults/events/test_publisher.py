@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aslant.executions.checkpoints import completed_by, digest
+from functions.publish_events.logic import Publisher
 
 EVERY = {"policy": "every_node"}
 
@@ -74,8 +76,6 @@ def test_what_one_execution_cannot_publish_does_not_hold_up_the_others_in_the_ba
         return answers
 
     bus.publish = refuse
-    from functions.publish_events.logic import Publisher
-
     records = two(kit.Life(store))
     pauses = []
     publisher = Publisher(bus, store, store, lambda: 60.0, pauses.append)
@@ -85,8 +85,6 @@ def test_what_one_execution_cannot_publish_does_not_hold_up_the_others_in_the_ba
 
 
 def test_it_gives_up_when_the_time_of_the_invocation_is_nearly_over(kit):
-    from functions.publish_events.logic import Publisher
-
     store, bus = kit.Store(), kit.Bus(["all"] * 100)
     records = kit.Life(store).whole("e-1")
     left = iter([10.0, 3.05, 0.0])
@@ -143,8 +141,6 @@ def test_a_manual_checkpoint_in_between_neither_hides_nor_doubles_one(kit):
     store, bus = kit.Store(EVERY), kit.Bus()
     records = kit.Life(store).whole("e-1")
     kit.deliver(records[:5], bus, store)
-    from dataclasses import replace
-
     manual = replace(store.made["acme", "e-1"][1], number=2, at=10**17, reason="manual", by="ada")
     store.put_checkpoint("acme", "e-1", manual)
     kit.deliver(records[:7], bus, store)
