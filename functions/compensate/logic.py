@@ -31,21 +31,27 @@ def compensate(config: CompensateConfig, run: StepRun, store: ExecutionStore, no
 def _plan(config: CompensateConfig, run: StepRun, store: ExecutionStore, now: int) -> Json:
     """{undo, steps, action}: what is undone, newest completion first, and which rollback steps run."""
     decision = compensation.decide(config.request, config.plan)
+    nothing: Json = {"action": "fail", "undo": [], "steps": []}
     if decision.action == "fail":
-        return {"action": "fail", "undo": [], "steps": []}
+        return nothing
     undo = compensation.undos(store.steps(run.tenant, run.execution), config.plan.get("undo") or {})
     pending = tuple(map(compensation.label, undo)) + decision.steps
 
-    def begin(before: Execution) -> Execution | None:
+    failed = config.request.get("by") == "failure"
+
+    def begin(before: Execution) -> bool:
         # Not undone until it is: a rollback that breaks off leaves behind what it did not come to.
         if before.status == "rolling_back":
-            return store.amend(before, replace(before, not_undone=pending))
-        if "rolling_back" not in TRANSITIONS[before.status]:
-            return None
-        after = replace(before, status="rolling_back", changed_at=now, finished_at=None, not_undone=pending)
-        return store.transition(before, after, by="rollback", reason=decision.action)
+            store.amend(before, replace(before, not_undone=pending))
+        elif failed and before.status not in ("pending", "running"):
+            return False  # paused or cancelled at this moment: a later run finds the failure again, if there is one
+        elif "rolling_back" in TRANSITIONS[before.status]:
+            after = replace(before, status="rolling_back", changed_at=now, finished_at=None, not_undone=pending)
+            store.transition(before, after, by="rollback", reason=decision.action)
+        return True
 
-    _change(run, store, begin)
+    if not _change(run, store, begin):
+        return nothing
     return {"action": decision.action, "undo": undo, "steps": list(decision.steps)}
 
 
@@ -54,11 +60,11 @@ def _finish(config: CompensateConfig, run: StepRun, store: ExecutionStore) -> Js
     made = compensation.outcome(config.undo, config.results, config.steps)
     left = made.not_undone + made.failed
 
-    def note(before: Execution) -> Execution | None:
-        if before.status != "rolling_back":
-            return None
-        undone = tuple(dict.fromkeys((*before.undone, *made.undone)))
-        return store.amend(before, replace(before, undone=undone, not_undone=left))
+    def note(before: Execution) -> bool:
+        if before.status == "rolling_back":
+            undone = tuple(dict.fromkeys((*before.undone, *made.undone)))
+            store.amend(before, replace(before, undone=undone, not_undone=left))
+        return True
 
     _change(run, store, note)
     if left:
@@ -66,15 +72,14 @@ def _finish(config: CompensateConfig, run: StepRun, store: ExecutionStore) -> Js
     return {"undone": list(made.undone), "not_undone": []}
 
 
-def _change(run: StepRun, store: ExecutionStore, change: Callable[[Execution], Execution | None]) -> None:
-    """Changes the execution's record, if there is one: a machine may be started by hand, without."""
+def _change(run: StepRun, store: ExecutionStore, change: Callable[[Execution], bool]) -> bool:
+    """What a change of the execution's record gives; True when there is none: a machine may be started by hand, without."""
     for _ in range(_TIMES):
         before = store.read(run.tenant, run.execution)
         if before is None:
-            return
+            return True
         try:
-            change(before)
-            return
+            return change(before)
         except ConflictError:
             continue
     raise ConflictError(f"the execution {run.execution} changes all the time")

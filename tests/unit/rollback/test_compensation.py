@@ -109,6 +109,8 @@ def test_values_are_those_of_the_iteration() -> None:
 
 
 def test_only_true_is_a_success() -> None:
-    undo = [{"step": "a", "iteration": []}, {"step": "b", "iteration": [2]}, {"step": "c", "iteration": []}]
+    undo: list[dict[str, Any]] = [
+        {"step": "a", "iteration": []}, {"step": "b", "iteration": [2]}, {"step": "c", "iteration": []},
+    ]
     made = compensation.outcome(undo, [True, {"status": "failed", "error": {}}], {"r": "failed", "s": "completed"})
     assert made == (("a",), ("b[2]", "c"), ("r",))
