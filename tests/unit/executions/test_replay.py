@@ -101,10 +101,51 @@ def test_when_waits_began():
         (1, 0, "ExecutionStarted"), (2, 1, "WaitStateEntered", {"name": "w"}), (3, 2, "WaitStateExited", {"name": "w"}),
         *task(4, 3, "b"), (9, 8, "WaitStateEntered", {"name": "w"}), (10, 9, "ExecutionAborted"),
     ]  # fmt: skip
-    assert entered(history(*rows), FLOW, EXECUTION) == ({"x/w": T0 + 2000}, {"x/w"})
-    assert entered(history(*rows[:3]), FLOW, replace(EXECUTION, id="y")) == ({"y/w": T0 + 2000}, set())
+    assert entered(history(*rows), FLOW, EXECUTION) == ({"x/w": T0 + 2000}, {"x/w"}, set())
+    assert entered(history(*rows[:3]), FLOW, replace(EXECUTION, id="y")) == ({"y/w": T0 + 2000}, set(), set())
     ask = release({"b": facts("approval")})
-    assert entered(history(*rows), ask, EXECUTION) == ({"x/b": T0 + 4000}, set())
+    assert entered(history(*rows), ask, EXECUTION) == ({"x/b": T0 + 4000}, set(), set())
+
+
+def test_an_approval_that_was_retried_has_the_deadline_of_its_latest_attempt():
+    rows = [
+        (1, 0, "ExecutionStarted"), *task(2, 1, "b", error="ApprovalRejected")[:-1], (6, 5, "TaskScheduled"),
+        (7, 6, "TaskStarted"), (8, 7, "ExecutionAborted"),
+    ]  # fmt: skip
+    ask = release({"b": facts("approval")})
+    assert entered(history(*rows), ask, EXECUTION) == ({"x/b": T0 + 6000}, {"x/b"}, {"x/b"})
+
+
+def escalated(*after: tuple[Any, ...]) -> Timeline:
+    """`a` fails, and somebody is asked what to do; `after` follows event 11."""
+    return history((1, 0, "ExecutionStarted"), *task(2, 1, "a", error="E"), *task(7, 6, "a ask")[: 5 if after else 3], *after)
+
+
+ESCALATING = release({"a": facts(), "b": facts()})
+ESCALATING["states"] |= {
+    "a ask": {"step": "a", "role": "escalation"}, "a answer": {"step": "a", "role": "escalation"},
+    "a failed": {"step": "a", "role": "failed"},
+}  # fmt: skip
+
+
+def answer(next: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [(12, 11, "ChoiceStateEntered", {"name": "a answer"}), (13, 12, "ChoiceStateExited", {"name": "a answer"}), *next]
+
+
+@pytest.mark.parametrize(("after", "expected"), [
+    ([], set()),
+    (answer(task(14, 13, "a")), set()),
+    (answer(task(14, 13, "b")), {("a", ())}),
+    (answer([(14, 13, "FailStateEntered", {"name": "a failed"}), (15, 14, "ExecutionFailed", {"error": "E"})]), set()),
+    (answer([*task(14, 13, "a", error="E"), *task(19, 18, "b")]), {("a", ())}),
+])  # fmt: skip
+def test_what_somebody_decided_about_a_failure(after, expected):
+    assert passed(escalated(*after), ESCALATING, None) == expected
+
+
+def test_the_deadline_of_an_open_question():
+    assert entered(escalated(), ESCALATING, EXECUTION) == ({"x/a escalated": T0 + 7000}, {"x/a escalated"}, set())
+    assert entered(escalated(*answer([])), ESCALATING, EXECUTION) == ({}, set(), set())
 
 
 @given(st.dictionaries(st.text(max_size=12), st.integers(0, 10**13), max_size=40), st.integers(-5, 400))

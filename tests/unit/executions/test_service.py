@@ -541,6 +541,73 @@ def test_what_a_child_did_for_a_step_that_runs_again_does_not_count():
     assert world.service.steps("acme", "c1") == world.service.steps("acme", "g") == ()
 
 
+def test_another_version_of_a_child_counts_too():
+    world, root = family()
+    for step in ("a", "b", "c"):
+        world.completed("g", step)
+    world.releases.put("acme", release(
+        {"call": facts("workflow"), "after": facts(after=["call"])}, version="2.0.0",
+    ))  # fmt: skip
+    world.releases.put("acme", release({"a": facts(), "b": facts(after=["a"], hash="new")}, workflow="leaf", version="2.0.0"))
+    world.service.pause("acme", root, by="bob")
+    world.service.resume("acme", root, by="bob")
+    assert len(world.service.steps("acme", "g")) == 3
+    world.service.pause("acme", root, by="bob")
+    world.service.resume("acme", root, by="bob", version="2.0.0")
+    assert [one.label for one in world.service.steps("acme", "g")] == ["a"]
+
+
+def test_what_a_child_has_undone_is_done_again():
+    world, root = family()
+    for step in ("a", "b", "c"):
+        world.completed("g", step)
+    world.store.executions["acme", "g"] = replace(world.service.get("acme", "g"), undone=("b",), status="failed")
+    world.end(root, "failed")
+    world.service.retry("acme", root, by="bob")
+    assert [one.label for one in world.service.steps("acme", "g")] == ["a"]
+    assert world.service.get("acme", "g").undone == ()
+
+
+def test_the_history_of_a_rollback_is_not_that_of_the_workflow():
+    undo = "arn:aws:states:us-east-1:123456789012:stateMachine:flow-rollback"
+    world = World(release({"w": facts("wait"), "b": facts(after=["w"])}, rollback=undo))
+    made = started(world)
+    at = "2027-01-15T08:00:05+00:00"
+    world.machines.histories[made.arn] = [
+        {"id": 1, "previousEventId": 0, "type": "WaitStateEntered", "timestamp": at, "stateEnteredEventDetails": {"name": "w"}},
+    ]  # fmt: skip
+    world.end(made.id, "failed")
+    world.service.rollback("acme", made.id, by="bob")
+    world.end(made.id, "failed")
+    world.service.retry("acme", made.id, by="bob")
+    assert world.machines.input(f"{made.id}-r3")["execution"]["entered"] == {f"{made.id}/w": T0 + 5000}
+
+
+def test_waits_of_earlier_runs_keep_their_first_moment_but_not_those_that_are_set_aside():
+    world = World(release({"a": facts(), "w": facts("wait", after=["a"]), "b": facts(after=["w"])}))
+    made = started(world)
+
+    def waited(arn: str, second: int) -> None:
+        world.machines.histories[arn] = [{
+            "id": 1, "previousEventId": 0, "type": "WaitStateEntered", "timestamp": f"2027-01-15T08:00:{second:02d}+00:00",
+            "stateEnteredEventDetails": {"name": "w"},
+        }]  # fmt: skip
+
+    def next_run(call, second: int) -> int | None:
+        waited(world.service.get("acme", made.id).arn, second)
+        world.service.pause("acme", made.id, by="bob")
+        after = call()
+        given = world.machines.input(f"{made.id}-r{after.run}")["execution"].get("entered", {})
+        assert set(given) <= {f"{made.id}/w"}
+        return given.get(f"{made.id}/w")
+
+    resume, rerun = (lambda: world.service.resume("acme", made.id, by="bob")), (lambda: world.service.rerun("acme", made.id, "a", by="bob"))
+    assert next_run(resume, 5) == T0 + 5000
+    assert next_run(resume, 20) == T0 + 5000
+    assert next_run(rerun, 30) is None
+    assert next_run(resume, 40) == T0 + 40_000
+
+
 def test_a_restore_reaches_into_children_by_time():
     world, root = family()
     world.completed("g", "a", at=1)

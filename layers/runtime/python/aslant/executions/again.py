@@ -103,18 +103,20 @@ class Again:
             before = Wish(str(claim["why"]), str(claim["by"]), claim.get("version"), str(claim["detail"]))
             # A claim whose checkpoint or version is gone stays as it is: what is left has all that it was made from.
             with contextlib.suppress(NotFoundError, ConflictError):
-                begun = self._aside(execution, before, *self._releases(execution, before))
-                self._set_aside(execution, begun, int(claim["run"]))
+                versions = self._releases(execution, before)
+                begun = self._aside(execution, before, *versions)
+                self._set_aside(execution, begun, int(claim["run"]), versions[0] is not versions[1])
         number = int(claim["run"]) if claim else self.next_number(execution)
         aside = self._aside(execution, wish, old, new)
-        if not aside.empty or any(child.undone for _, child in family.descendants(execution)):
+        another = new is not old
+        if not aside.empty or any(another or child.undone for _, child in family.descendants(execution)):
             if not claim or not self._same(claim, wish):
                 fresh = {"run": number, "why": wish.why, "by": wish.by, "version": wish.version, "detail": wish.detail}
                 try:
                     execution = family.store.amend(execution, replace(execution, preparing=fresh))
                 except ConflictError:
                     return None
-            self._set_aside(execution, aside, number)
+            self._set_aside(execution, aside, number, another)
         times, pending = self._replayed(execution, old, aside)
         now, machine = family.clock(), new["machine"]
         arn = arn_of(machine, run_name(execution.id, number))
@@ -161,27 +163,30 @@ class Again:
         checkpoints.verify(found[0], store.steps(execution.tenant, execution.id) if records is None else records)
         return Aside(steps, {}, found[0])
 
-    def _set_aside(self, execution: Execution, aside: Aside, number: int) -> None:
+    def _set_aside(self, execution: Execution, aside: Aside, number: int, another: bool) -> None:
+        """`another`: the run is one of another version, so children may be as well."""
         family, tenant = self.family, execution.tenant
         # Approvals and children first: as long as a step's own record is there, nothing of this is looked at.
         for child, found in self._children(execution):
             if aside.why_step(child.step, child.iteration) is not None:
                 self._forget(found, number, lambda record: True, lambda at: True)
-            elif aside.checkpoint is not None:
+                continue
+            if aside.checkpoint is not None:
                 self._forget(found, number, _later(aside.checkpoint.at), _after(aside.checkpoint.at))
-            else:
-                self._redo(found, number)
+            self._redo(found, number, another)
         if family.approvals is not None:
             family.approvals.set_aside(tenant, execution.id, run=number, chosen=_approvals(aside))
         family.store.set_aside(tenant, execution.id, run=number, chosen=lambda record: aside.why(record) is not None)
 
-    def _redo(self, child: Execution, number: int) -> None:
-        """What a child has undone of itself does not count any more."""
+    def _redo(self, child: Execution, number: int, another: bool) -> None:
+        """What a child has undone of itself does not count any more, nor what its published version does otherwise."""
         release = self.family.release(child)
-        if child.undone and release is not None:
-            aside = Aside(_undone(child, release), {})
-            self._set_aside(child, aside, number)
-            self.family.store.amend(child, replace(child, undone=(), not_undone=()))
+        steps = _undone(child, release) if release is not None else {}
+        if another and release is not None:
+            with contextlib.suppress(NotFoundError):
+                steps |= changed(release, self.family.releases.get(child.tenant, child.workflow))
+        self._set_aside(child, Aside(steps, {}), number, another)
+        self.family.store.amend(child, replace(child, undone=(), not_undone=()))
 
     def _forget(
         self, execution: Execution, number: int, chosen: Callable[[StepRecord], bool], since: Callable[[int], bool]
@@ -203,7 +208,7 @@ class Again:
         self, execution: Execution, release: Release, aside: Aside
     ) -> tuple[dict[str, int], set[str]]:
         """Settles failures that the run went on after; when waits and approvals began, and which have not ended."""
-        before = self._current(execution)
+        before = self._latest(execution)
         times: dict[str, int] = dict(before.entered) if before is not None else {}
         pending: set[str] = set()
         self._read(execution, release, times, pending)
@@ -231,9 +236,8 @@ class Again:
                 record for record in records
                 if record.status == "failed" and not record.settled and (record.step, record.iteration) in gone
             ])  # fmt: skip
-            found, open_ones = replay.entered(timeline, release, execution)
-            for name, at in found.items():
-                times.setdefault(name, at)
+            found, open_ones, anew = replay.entered(timeline, release, execution)
+            times |= {name: at for name, at in found.items() if name in anew or name not in times}
             pending |= open_ones
         for child, record in children:
             later = any(
@@ -256,10 +260,16 @@ class Again:
                 self._settle_all(found)
 
     def _timeline(self, execution: Execution) -> Timeline:
+        latest = self._latest(execution)
         try:
-            return Timeline.from_events(self.family.machines.history(execution.arn))
+            return Timeline.from_events(self.family.machines.history(latest.arn if latest is not None else execution.arn))
         except NotFoundError:
             return Timeline()
+
+    def _latest(self, execution: Execution) -> Run | None:
+        """The latest run of the workflow itself: a rollback's machine has other states."""
+        runs = self.family.store.runs(execution.tenant, execution.id)
+        return next((run for run in reversed(runs) if run.why != "rollback" and run.number <= execution.run), None)
 
     def _names(self, execution: Execution, times: Mapping[str, int]) -> set[str]:
         found = {name for name in times if name.startswith(f"{execution.id}/")}

@@ -12,6 +12,8 @@ from aslant.values import size
 
 MAX_ENTERED = 100_000  # bytes of JSON of what a run is told of earlier ones
 _WAITING = frozenset({"wait", "approval"})
+# Roles of states that wait, and what stands after the step's id in the name of their deadline.
+_NAMES = {"step": "", "escalated": "!escalated", "escalation": " escalated"}
 
 Place = tuple[str, tuple[int, ...]]  # a step in an iteration
 
@@ -35,6 +37,8 @@ def needs_history(release: Release, records: Iterable[StepRecord]) -> bool:
     """Whether a run's history can say anything that matters."""
     if any(facts["type"] in _WAITING for facts in release["steps"].values()):
         return True
+    if any(facts["role"] == "escalation" for facts in release["states"].values()):
+        return True
     return any(record.status == "failed" and not record.settled for record in records)
 
 
@@ -56,12 +60,26 @@ def passed(timeline: Timeline, release: Release, error: Failure | None) -> set[P
         if visit.type in ("Map", "Parallel"):
             containers.setdefault(_key(visit.path, visit.state), []).append(visit)
 
+    of_step: dict[tuple[tuple[tuple[str, int], ...], Place], list[StateVisit]] = {}
+    for visit in visits:
+        of_step.setdefault((visit.path, place_of(visit, release)), []).append(visit)
+
+    def decided(visit: StateVisit) -> bool:
+        """Whether what a question about the failure led to, if one was asked, is that the workflow goes on without."""
+        after = [one for one in of_step[visit.path, place_of(visit, release)] if one.event_id > visit.event_id]
+        if not after or role_of(after[0], release) != "escalation":
+            return True
+        answer = next((index for index, one in enumerate(after) if one.type == "Choice"), None)
+        if answer is None or after[answer].ended is None or after[answer].status == "aborted":
+            return False
+        return len(after) == answer + 1 or role_of(after[answer + 1], release) != "step"
+
     def went_on(visit: StateVisit) -> bool:
         while True:
             lost = visit is culprit or _key(visit.path, visit.state) in around_culprit
             handed_on = failing.get((visit.path, place_of(visit, release)), 0) > visit.event_id
             if visit.status == "caught" and not lost and not handed_on:
-                return True
+                return decided(visit)
             if visit.status not in ("caught", "failed") or not visit.path:
                 return False
             inside = containers.get(_key(visit.path[:-1], visit.path[-1][0]), [])
@@ -90,23 +108,35 @@ def _key(path: tuple[tuple[str, int], ...], state: str) -> tuple[tuple[tuple[str
     return path, state
 
 
-def entered(timeline: Timeline, release: Release, execution: Execution) -> tuple[dict[str, int], set[str]]:
-    """When waits and approvals began (epoch milliseconds, by `<execution id>/<label>`), and those that have not ended."""
+def entered(timeline: Timeline, release: Release, execution: Execution) -> tuple[dict[str, int], set[str], set[str]]:
+    """When waits and approvals began (epoch milliseconds, by `<execution id>/<label>`), those of them that have not ended,
+    and those that began anew in this run, whatever earlier ones say.
+    """
     found: dict[str, int] = {}
     pending: set[str] = set()
+    anew: set[str] = set()
     for visit in timeline.visits:
-        step, iteration = place_of(visit, release)
-        if step not in release["steps"] or release["steps"][step]["type"] not in _WAITING:
+        (step, iteration), role = place_of(visit, release), role_of(visit, release)
+        facts = release["steps"].get(step)
+        if facts is None or role not in _NAMES or visit.type not in ("Wait", "Task") or visit.started == datetime.min:
             continue
-        role = role_of(visit, release)
-        if role not in ("step", "escalated") or visit.type not in ("Wait", "Task") or visit.started == datetime.min:
+        if role != "escalation" and facts["type"] not in _WAITING:
             continue
-        again = "!escalated" if role == "escalated" else ""  # the second question has a deadline of its own
-        name = f"{execution.id}/{step}{again}" + "".join(f"[{index}]" for index in iteration)
-        found.setdefault(name, round(visit.started.timestamp() * 1000))
-        if visit.status in ("running", "aborted", "timed_out"):
+        name = f"{execution.id}/{step}{_NAMES[role]}" + "".join(f"[{index}]" for index in iteration)
+        open_ = visit.status in ("running", "aborted", "timed_out")
+        if role == "escalation" and not open_:
+            continue  # what was answered is answered at once; another question has a deadline of its own
+        if open_ and visit.retried is not None:
+            found[name] = _millis(visit.retried)
+            anew.add(name)
+        found.setdefault(name, _millis(visit.started))
+        if open_:
             pending.add(name)
-    return found, pending
+    return found, pending, anew
+
+
+def _millis(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
 
 
 def fitting(times: Mapping[str, int], pending: set[str], room: int) -> dict[str, int]:
