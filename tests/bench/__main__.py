@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from aslant.step_types import STEP_TYPES
+from tests.bench import records
 from tests.bench.graphs import chain, layered
 from translator.asl.estimate import estimate
 from translator.diagnostics import Severity, TranslatorError
@@ -35,6 +36,8 @@ def main() -> None:
     print("\nLocal run")
     _local_chain()
     _cold_start()
+    print("\nStep wrapper: what it adds to a step")
+    records.main()
     print("\nImport time of the step handlers (python -X importtime, median of 5)")
     for folder in dict.fromkeys(kind.folder for kind in STEP_TYPES.values() if kind.folder):
         _import(f"functions.steps.{folder}.handler")

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from aslant import bootstrap, errors, observability
+from aslant import errors, observability
 from aslant.configs.base import Config
 from aslant.ports import StepKey
 from aslant.step import result, step
-from tests.unit.runtime.fakes import MemorySteps
 
 
 class Free(Config):
@@ -195,7 +194,6 @@ def test_lambda_gets_plain_lines_and_others_get_none(monkeypatch, capsys):
     monkeypatch.setattr(logger, "handlers", [logging.NullHandler()])
     monkeypatch.setattr(logger, "propagate", True)
     monkeypatch.setattr(logger, "level", logging.NOTSET)
-    monkeypatch.setattr(bootstrap, "steps", lambda settings, store=MemorySteps(): store)
     handler_of(lambda config, run: result(1))(event(), None)
     assert capsys.readouterr() == ("", "")
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "aslant-step-test")
