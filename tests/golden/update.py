@@ -19,7 +19,10 @@ def golden(definition: Path) -> tuple[str, str]:
     except TranslatorError as error:
         lines = [f"{place(one.position)}: {one.severity} {one.code} {one.message}" for one in error.diagnostics]
         return ".findings.txt", "\n".join(lines) + "\n"
-    return ".asl.json", json.dumps(compiled.definition, indent=1, ensure_ascii=False) + "\n"
+    made = compiled.definition
+    if compiled.rollback is not None:
+        made = {"machine": made, "rollback": compiled.rollback.definition}
+    return ".asl.json", json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:

@@ -131,4 +131,92 @@ def test_the_error_of_a_child_is_readable(skills: Skills) -> None:
         id: kid
         steps: [{id: f, type: skill, config: {skill: fail, parameters: {message: "a \\"quoted\\" word"}}}]
     """)
-    assert result.output == {"after": 'NoisyError: step f: a "quoted" word'}
+    assert result.output == {"after": 'step f: a "quoted" word'}
+
+
+FAILING_KID = """
+    id: kid
+    steps: [{id: f, type: skill, config: {skill: fail}}]
+"""
+MIDDLE = """
+    id: mid
+    steps: [{id: call, type: workflow, workflow: kid}]
+"""
+
+
+@pytest.mark.parametrize("between", [False, True])
+@pytest.mark.parametrize(("handlers", "status"), [
+    ("[{errors: ['*'], action: continue}]", "completed"),
+    ("[{errors: [NoisyError], action: continue}]", "completed"),
+    ("[{errors: [OtherError], action: continue}]", "failed"),
+    ("[{errors: [OtherError], action: fail}, {errors: ['*'], action: continue}]", "completed"),
+    ("[{errors: [NoisyError], action: fail}, {errors: ['*'], action: continue}]", "failed"),
+    ("[{errors: [States.TaskFailed], action: continue}]", "completed"),
+])
+def test_handlers_name_the_error_of_a_child(skills: Skills, handlers: str, status: str, between: bool) -> None:
+    result = run_text(f"""
+        id: par
+        error_handlers: {handlers}
+        steps:
+          - {{id: call, type: workflow, workflow: {"mid" if between else "kid"}}}
+          - {{id: after, type: transform, depends_on: [call], config: {{expression: "errors.call"}}}}
+    """, *([MIDDLE] if between else []), FAILING_KID)
+    assert result.status == status
+    if status == "completed":
+        error = result.output["after"]
+        assert (error["error"], error["message"], error["step"]) == ("NoisyError", "step f: as asked", "call")
+        assert error["execution"].startswith("call-")
+    else:
+        assert result.error is not None
+        assert (result.error.error, result.error.step) == ("NoisyError", "call")
+
+
+def test_a_child_costs_no_state_more_where_no_error_is_named() -> None:
+    (compiled, _) = compile_text("""
+        id: par
+        error_handlers: [{errors: ['*'], action: continue}]
+        steps: [{id: call, type: workflow, workflow: kid}, {id: after, type: wait, seconds: 1, depends_on: [call]}]
+    """, FAILING_KID)
+    assert sorted(compiled.definition["States"]) == ["after", "call"]
+
+
+@pytest.mark.parametrize(("retry", "calls", "status"), [
+    ("{max_attempts: 3, delay: 1, on: [NoisyError]}", 3, "completed"),
+    ("{max_attempts: 2, delay: 1, on: [NoisyError]}", 2, "failed"),
+    ("{max_attempts: 3, delay: 1, on: [OtherError]}", 1, "failed"),
+    ("{max_attempts: 3, delay: 1}", 1, "failed"),
+    ("{max_attempts: 3, delay: 1, on: [ValidationError]}", 1, "failed"),
+])
+def test_a_child_is_retried_for_the_errors_that_are_listed(skills: Skills, retry: str, calls: int, status: str) -> None:
+    result = run_text(f"""
+        id: par
+        steps: [{{id: call, type: workflow, workflow: kid, retry: {retry}}}]
+    """, """
+        id: kid
+        steps: [{id: f, type: skill, config: {skill: flaky, parameters: {name: f, times: 2}}}]
+    """)
+    assert (result.status, skills.count("f")) == (status, calls)
+
+
+def test_a_handler_retries_a_child_for_its_error(skills: Skills) -> None:
+    result = run_text("""
+        id: par
+        error_handlers: [{errors: [NoisyError], action: retry, max_retries: 1, then: continue}]
+        steps:
+          - {id: call, type: workflow, workflow: kid}
+          - {id: after, type: transform, depends_on: [call], config: {expression: "errors.call.message"}}
+    """, """
+        id: kid
+        steps: [{id: f, type: skill, on_failure: fail, config: {skill: flaky, parameters: {name: f, times: 5}}}]
+    """)
+    assert (result.status, result.output, skills.count("f")) == ("completed", {"after": "step f: call 2"}, 2)
+
+
+def test_finally_reads_the_error_of_a_child(skills: Skills) -> None:
+    run_text("""
+        id: par
+        steps: [{id: call, type: workflow, workflow: kid}]
+        finally:
+          - {id: tidy, type: skill, config: {skill: echo, parameters: {value: "{{ execution.error.error }}: {{ execution.error.message }}"}}}
+    """, FAILING_KID)
+    assert skills.calls[-1] == ("echo", "NoisyError: step f: as asked")
