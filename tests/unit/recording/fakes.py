@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aslant.errors import ConflictError, NotFoundError
-from aslant.executions.records import Child, Execution, Run, StepRecord, Transition
-from aslant.executions.store import NOTHING
+from aslant.errors import NotFoundError
+from aslant.executions.records import Run
+from tests.unit.executions.memory import MemoryExecutions
+
+WRITES = frozenset({"create", "transition", "amend", "end_run", "record_native", "add_child"})
 
 MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:flow"
 UNDOING = "arn:aws:states:us-east-1:123456789012:stateMachine:flow-rollback"
@@ -21,95 +22,29 @@ def arn(name: str, machine: str = MACHINE) -> str:
     return machine.replace(":stateMachine:", ":execution:") + ":" + name
 
 
-class MemoryStore:
-    """Executions in dictionaries, with the conditions of the real store. `writes` counts what was written."""
+class MemoryStore(MemoryExecutions):
+    """`writes` are the names of the calls that changed something."""
 
     def __init__(self) -> None:
-        self.executions: dict[tuple[str, str], Execution] = {}
-        self.inputs: dict[tuple[str, str], Any] = {}
-        self.outputs: dict[tuple[str, str], Any] = {}
-        self.run_items: dict[tuple[str, str], dict[int, Run]] = {}
-        self.notes: dict[tuple[str, str], list[Transition]] = {}
-        self.step_items: dict[tuple[str, str], dict[tuple[str, tuple[int, ...]], StepRecord]] = {}
-        self.child_items: dict[tuple[str, str], dict[str, Child]] = {}
+        super().__init__()
         self.writes: list[str] = []
 
-    def create(self, execution: Execution, input: Mapping[str, Any], run: Run) -> tuple[bool, Execution]:
-        key = (execution.tenant, execution.id)
-        if key in self.executions:
-            return False, self.executions[key]
-        self.writes.append("create")
-        self.executions[key] = replace(execution, revision=1)
-        self.inputs[key] = copy.deepcopy(dict(input))
-        self.run_items[key] = {run.number: run}
-        self.notes[key] = [Transition(1, "", execution.status, execution.changed_at, "", "", run.number)]
-        return True, self.executions[key]
+    def __getattribute__(self, name: str) -> Any:
+        value = super().__getattribute__(name)
+        if name not in WRITES:
+            return value
 
-    def read(self, tenant: str, id: str) -> Execution | None:
-        return self.executions.get((tenant, id))
+        def counted(*arguments: Any, **named: Any) -> Any:
+            before = copy.deepcopy((self.executions, self.outputs, self.items))
+            result = value(*arguments, **named)
+            if before != (self.executions, self.outputs, self.items):
+                self.writes.append(name)
+            return result
 
-    def transition(
-        self, before: Execution, after: Execution, *, by: str, reason: str = "", run: Run | None = None, output: Any = NOTHING
-    ) -> Execution:
-        key = (before.tenant, before.id)
-        self._unchanged(before, after)
-        after = replace(after, revision=before.revision + 1)
-        self.writes.append("transition")
-        self.executions[key] = after
-        self.notes[key].append(Transition(after.revision, before.status, after.status, after.changed_at, by, reason, after.run))
-        if run is not None:
-            self.run_items[key][run.number] = run
-        if output is not NOTHING:
-            self.outputs[key] = copy.deepcopy(output)
-        return after
+        return counted
 
-    def amend(self, before: Execution, after: Execution) -> Execution:
-        if before != after:
-            self._unchanged(before, after)
-            self.writes.append("amend")
-            self.executions[before.tenant, before.id] = after
-        return after
-
-    def _unchanged(self, before: Execution, after: Execution) -> None:
-        here = self.executions[before.tenant, before.id]
-        changed = {field.name for field in fields(Execution) if getattr(before, field.name) != getattr(after, field.name)}
-        if any(getattr(here, name) != getattr(before, name) for name in changed | {"status", "revision"}):
-            raise ConflictError("changed")
-
-    def runs(self, tenant: str, id: str) -> tuple[Run, ...]:
-        return tuple(run for _, run in sorted(self.run_items.get((tenant, id), {}).items()))
-
-    def end_run(self, tenant: str, id: str, number: int, *, status: str, ended_at: int, transitions: int = 0) -> None:
-        runs = self.run_items.get((tenant, id), {})
-        if number in runs and runs[number].ended_at is None:
-            self.writes.append("end_run")
-            runs[number] = replace(runs[number], status=status, ended_at=ended_at, transitions=transitions)
-
-    def steps(self, tenant: str, id: str, *, outputs: bool = False) -> tuple[StepRecord, ...]:
-        return tuple(record for _, record in sorted(self.step_items.get((tenant, id), {}).items()))
-
-    def record_native(self, execution: Execution, records: Sequence[StepRecord], *, now: int) -> None:
-        items = self.step_items.setdefault((execution.tenant, execution.id), {})
-        for record in records:
-            here = items.get((record.step, record.iteration))
-            if here is None or here.native:
-                self.writes.append("record_native")
-                items[record.step, record.iteration] = record
-
-    def put_step(self, tenant: str, id: str, record: StepRecord) -> None:
-        self.step_items.setdefault((tenant, id), {})[record.step, record.iteration] = record
-
-    def add_child(self, tenant: str, parent: str, child: Child) -> None:
-        items = self.child_items.setdefault((tenant, parent), {})
-        if items.get(child.id) != child:
-            self.writes.append("add_child")
-            items[child.id] = child
-
-    def children(self, tenant: str, parent: str) -> tuple[Child, ...]:
-        return tuple(child for _, child in sorted(self.child_items.get((tenant, parent), {}).items()))
-
-    def output(self, tenant: str, id: str) -> Any:
-        return self.outputs.get((tenant, id))
+    def put_run(self, tenant: str, id: str, run: Run) -> None:
+        self._put(tenant, id, ("run", run.number), run)
 
 
 class FakeMachines:

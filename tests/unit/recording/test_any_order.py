@@ -36,7 +36,7 @@ def play(events: list[dict[str, Any]], runs: list[str], *, child: bool) -> tuple
             {}, Run(len(runs), last, MACHINE, "1.0.0", "start", "ada", T0),
         )
         for number in range(1, len(runs)):
-            store.run_items["acme", "e1"][number] = Run(number, "", MACHINE, "1.0.0", "start", "ada", T0)
+            store.put_run("acme", "e1", Run(number, "", MACHINE, "1.0.0", "start", "ada", T0))
     recorder = Recorder(store, machines, FakeReleases(RELEASE), timers, lambda: T0 + 1_000_000)
     for event in events:
         recorder.record(read_notice(event))

@@ -11,7 +11,17 @@ from aslant.executions.records import Execution, Failure, Run, StepRecord
 from aslant.executions.states import Status
 from aslant.notices import notice_of, read_notice
 from aslant.recording import Recorder
-from tests.unit.recording.fakes import MACHINE, T0, UNDOING, FakeMachines, FakeTimers, MemoryStore, arn, status_change
+from tests.unit.recording.fakes import (
+    MACHINE,
+    T0,
+    UNDOING,
+    WRITES,
+    FakeMachines,
+    FakeTimers,
+    MemoryStore,
+    arn,
+    status_change,
+)
 from tests.unit.recording.flow import RELEASE, START, history, info, notice
 
 
@@ -55,7 +65,7 @@ def test_an_execution_that_succeeds(recorder: Recorder, store: MemoryStore, mach
     assert ended.ttl == (T0 + 5000) // 1000 + 90 * 86400
     (run,) = store.runs("acme", "e1")
     assert (run.status, run.ended_at, run.transitions) == ("SUCCEEDED", T0 + 5000, 4)
-    steps = {each.step: each for each in store.steps("acme", "e1")}
+    steps = {each.step: each for each in store.steps("acme", "e1", outputs=True)}
     assert [(name, each.status, each.native) for name, each in steps.items()] == [
         ("fetch", "completed", False), ("pay", "completed", False), ("refuse", "skipped", True), ("route", "completed", True),
     ]
@@ -315,7 +325,7 @@ def test_a_crash_at_any_write_is_healed_by_the_same_notice(machines: FakeMachine
 
         def __getattribute__(self, name: str) -> Any:
             value = super().__getattribute__(name)
-            if name in ("create", "transition", "amend", "end_run", "record_native", "add_child"):
+            if name in WRITES:
                 if super().__getattribute__("left") <= 0:
                     raise Died
                 object.__setattr__(self, "left", super().__getattribute__("left") - 1)
@@ -336,7 +346,7 @@ def test_a_crash_at_any_write_is_healed_by_the_same_notice(machines: FakeMachine
                 record(recorder, event)
         end = store.executions["acme", "c1"]
         ends.append((end.status, end.error, dict(end.usage), store.steps("acme", "c1"), store.children("acme", "p1")))
-        assert [each.after for each in store.notes["acme", "c1"]] == ["running", "failed"]
+        assert [each.after for each in store.transitions("acme", "c1")] == ["running", "failed"]
     assert all(end == ends[0] for end in ends)
 
 

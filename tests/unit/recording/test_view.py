@@ -143,7 +143,7 @@ def test_without_its_release_the_records_are_listed(store: MemoryStore, machines
 
 def test_the_cost_says_what_it_leaves_out(store: MemoryStore, machines: FakeMachines) -> None:
     make(store, "completed", ended="SUCCEEDED")
-    store.run_items["acme", "e1"][1] = replace(store.runs("acme", "e1")[0], transitions=10)
+    store.put_run("acme", "e1", replace(store.runs("acme", "e1")[0], transitions=10))
     put(store, "fetch", usage={"billed_ms": 2000, "memory_mb": 1024}, total_attempts=3)
     put(store, "pay", type="agent", usage={"tokens_in": 1000, "tokens_out": 500})
     found = view(store, machines)
