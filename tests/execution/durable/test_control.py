@@ -381,3 +381,31 @@ def test_a_rollback_later_and_a_retry_after_it() -> None:
         there.service.retry(TENANT, id, by="bob")
         assert there.status(id, "completed", "failed").status == "completed"
         assert there.effects.count() == {"bad": 2, "make": 2, "unmake": 1}
+
+
+ESCALATING = """
+    id: escalating
+    steps:
+      - id: shaky
+        type: skill
+        config: {skill: effect, parameters: {name: shaky}}
+        on_failure: escalate
+      - {id: after, type: skill, depends_on: [shaky], config: {skill: effect, parameters: {name: after, value: "{{ steps.shaky.status }}"}}}
+"""
+
+
+@pytest.mark.parametrize(("answer", "shaky"), [("retry", 3), ("skip", 2)])
+def test_a_question_about_a_failure_outlives_a_pause(answer: str, shaky: int) -> None:
+    """Nobody has decided that the workflow goes on without the step: so it is tried in the later run, and asked again."""
+    with world(ESCALATING) as there:
+        there.effects.failing = {"shaky"}
+        id = there.start("escalating")
+        approval = asked(there)
+        there.service.pause(TENANT, id, by="bob")
+        resumed = there.service.resume(TENANT, id, by="bob")
+        there.until(lambda: any(event["type"] == "TaskSubmitted" for event in there.service.machines.history(resumed.arn)), "not asked")
+        assert asked(there) == approval
+        there.effects.failing = set()
+        bootstrap.approvals(there.settings).decide(TENANT, approval, "answer", by=Person("eve"), answer=answer)
+        assert there.status(id, "completed", "failed").status == "completed"
+        assert there.effects.count() == {"after": 1, "shaky": shaky}
