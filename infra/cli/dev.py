@@ -176,11 +176,11 @@ def _say(
     states = {one.workflow: one for one in published}
     lines = [f"aslant dev listens on {running.server.url}; it keeps everything in {running.home.path}"]
     for id, version in workflows:
-        lines.append(f"  {visible(id)} {visible(version)}{_about(states.get(id))}")
+        lines.append(f"  {visible(id)} {visible(version)}{about_published(states.get(id))}")
     for one in continued:
         text = f"cannot go on: {one.problem}" if one.problem else "goes on"
         lines.append(f"  execution {one.execution.id} of {visible(one.execution.workflow)} {visible(text)}")
-    first = workflows[0][0] if workflows else "WORKFLOW"
+    first = published[0].workflow if published else workflows[0][0] if workflows else "WORKFLOW"
     lines += [
         *([] if workflows else ["  no workflow is published yet: aslant push FILE"]),
         f"start one:   aslant start {visible(first)}",
@@ -193,7 +193,7 @@ def _say(
     stdout.write("\n".join(lines) + "\n")
 
 
-def _about(one: Published | None) -> str:
+def about_published(one: Published | None) -> str:
     if one is None:
         return ""
     if one.version != one.written and one.state == "changed":

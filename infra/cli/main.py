@@ -1,8 +1,8 @@
 """The `aslant` command: finds the command's module, runs it and turns what happens into an exit code.
 
 Exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 70 a fault of aslant itself, 130 interrupted, 143 terminated.
-A command is a module of this package with `add_arguments(parser)` and `execute(args) -> int`; only the module of the
-command that is asked for is imported.
+A command is a module of this package with `add_arguments(parser)` and `execute(args) -> int`, or one of several in the
+COMMANDS of a module; only the module of the command that is asked for is imported.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from infra.cli.command import Command
 from infra.cli.errors import INTERNAL, INTERRUPTED, USAGE, UsageError
 from infra.cli.signals import Signals, leave
 
@@ -28,8 +29,33 @@ COMMANDS = {
     "graph": "draw a definition (Mermaid, Graphviz or SVG)",
     "convert": "rewrite a definition in another dialect",
     "run": "run a definition on this machine",
-    "dev": "keep a local cloud running, for the commands below",
     "explain": "say what a finding's code means and what to write instead",
+    "dev": "keep a local cloud running, for the commands that follow",
+    "push": "publish definitions to it",
+    "start": "start an execution",
+    "list": "list executions",
+    "show": "show an execution: its steps, when they ran, what it costs",
+    "watch": "follow an execution until it ends",
+    "approvals": "list what waits for an answer",
+    "approve": "say yes to an approval",
+    "reject": "say no to an approval",
+    "answer": "answer an approval with a text or a choice",
+    "pause": "stop an execution so that it can go on later",
+    "resume": "let a paused execution go on",
+    "retry": "let an execution go on that failed, timed out or was cancelled",
+    "restore": "go back to a checkpoint of an execution",
+    "rerun": "run a step of an execution, and what depends on it, again",
+    "cancel": "end an execution",
+    "rollback": "undo what an execution did",
+    "checkpoints": "list, make, show and delete checkpoints of an execution",
+    "transitions": "show how an execution came to its status",
+    "events": "show the events of an execution",
+}
+# Commands that share a module with others; it has them in its COMMANDS.
+_SHARED = {
+    **dict.fromkeys(("list", "show", "watch", "transitions"), "executions"),
+    **dict.fromkeys(("approvals", "approve", "reject", "answer"), "answers"),
+    **dict.fromkeys(("pause", "resume", "retry", "restore", "rerun", "cancel", "rollback"), "control"),
 }
 _EXAMPLES = """\
 examples:
@@ -37,6 +63,7 @@ examples:
   aslant validate hello.yaml            check it
   aslant run hello.yaml -i who=Ada      run it here, no account needed
   aslant compile hello.yaml --report    what it becomes on AWS
+  aslant dev hello.yaml                 keep it, and start it with `aslant start hello`
 
 exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 130 interrupted, 143 terminated
 `aslant help COMMAND` says more about a command. ASLANT_DEBUG=1 shows the traceback of an internal fault.
@@ -66,15 +93,23 @@ def parser(command: str | None) -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     commands.add_parser("help", help="say more about a command", add_help=False)  # `main` makes it --help
     for name, summary in COMMANDS.items():
-        module = importlib.import_module(f"infra.cli.{name}") if name == command else None
+        found = _command(name) if name == command else None
         sub = commands.add_parser(
-            name, help=summary, description=getattr(module, "__doc__", summary), allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter, epilog=getattr(module, "EXAMPLES", None),
+            name, help=summary, description=found.description if found is not None else summary, allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter, epilog=found.examples if found is not None else None,
         )
-        if module is not None:
-            module.add_arguments(sub)
-            sub.set_defaults(execute=module.execute)
+        if found is not None:
+            found.add_arguments(sub)
+            sub.set_defaults(execute=found.execute)
     return top
+
+
+def _command(name: str) -> Command:
+    module = importlib.import_module(f"infra.cli.{_SHARED.get(name, name)}")
+    if name in _SHARED:
+        shared: Command = module.COMMANDS[name]
+        return shared
+    return Command(module.__doc__ or "", getattr(module, "EXAMPLES", None), module.add_arguments, module.execute)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,82 @@
+"""Shows the events of an execution, as they went over the bus."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import Any
+
+from aslant.executions.states import ACTIVE
+from infra.cli import documents, pictures
+from infra.cli.errors import FINE, UsageError
+from infra.cli.executions import add_id
+from infra.cli.target import TENANT, add_json, add_target, connected
+from translator.reporting import visible
+
+EXAMPLES = """\
+examples:
+  aslant events 3f2a
+  aslant events 3f2a --follow
+  aslant events 3f2a --json
+"""
+_PAUSE = 0.4   # seconds between looks
+_AFTER = 2.0   # seconds that events may take after the execution has ended
+_SHOWN = ("step", "iteration", "attempt", "run", "status", "error", "message", "reason", "duration_ms", "number", "by")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_id(parser)
+    parser.add_argument("--follow", action="store_true", help="go on until the execution has ended (with --json a line each)")
+    add_json(parser)
+    add_target(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    from botocore.exceptions import ClientError
+
+    from aslant.adapters.clients import client, error_code
+    from infra.local import kept_events
+
+    with connected(args) as target:
+        id = target.execution(args.id).id
+        dynamodb = client("dynamodb", target.settings.region)
+        after, ended = "", 0.0
+        details: list[dict[str, Any]] = []
+        while True:
+            over = target.executions.get(TENANT, id).status not in (*ACTIVE, "paused")
+            try:
+                found = list(kept_events.read(dynamodb, TENANT, id, after))
+            except ClientError as error:
+                if error_code(error) == "ResourceNotFoundException":
+                    raise UsageError("events are kept by `aslant dev` only") from None
+                raise
+            for place, detail in found:
+                after = place
+                if args.json and not args.follow:
+                    details.append(detail)
+                elif args.json:
+                    print(json.dumps(detail, ensure_ascii=False), flush=True)
+                else:
+                    pictures.put([_line(detail)], sys.stdout)
+            sys.stdout.flush()
+            if over and not ended:
+                ended = time.monotonic()
+            if not args.follow or (over and not found and time.monotonic() - ended > _AFTER):
+                break
+            time.sleep(_PAUSE)
+    if args.json and not args.follow:
+        documents.put(details)
+    return FINE
+
+
+def _line(detail: dict[str, Any]) -> pictures.Line:
+    payload = detail["payload"]
+    parts = [f"{name}={_text(payload[name])}" for name in _SHOWN if payload.get(name) not in (None, "", [])]
+    style = "red" if detail["event_type"].endswith(("_failed", "_timed_out")) else ""
+    return [(f"{detail['timestamp']}  ", "dim"), (f"{detail['event_type']:<22} ", style), (visible(" ".join(parts)), "")]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,72 @@
+"""Publishes definitions to a running `aslant dev`: their state machines, and what is known of them.
+
+New executions take the published version; those that began on an earlier one stay on it, unless `resume --version` or
+`retry --version` says otherwise. A definition that has changed under the same version is published as VERSION-2, and so on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+
+from infra.cli import documents, pictures
+from infra.cli.dev import about_published
+from infra.cli.errors import FINDINGS, FINE
+from infra.cli.files import read_all, texts
+from infra.cli.output import add_format, add_strict, exit_code, print_findings
+from infra.cli.siblings import compile_with_siblings
+from infra.cli.target import TENANT, add_json, add_target, connected
+from translator.diagnostics import TranslatorError
+from translator.pipeline import Compilation
+from translator.reporting import visible
+
+EXAMPLES = """\
+examples:
+  aslant push release.yaml
+  aslant push workflows/ --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="definitions, or folders of them; or -")
+    parser.add_argument("--dialect", help="read the files as this dialect instead of finding it out")
+    add_json(parser)
+    add_strict(parser)
+    add_format(parser)
+    add_target(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    from infra.local.provision import MissingWorkflow
+    from infra.local.publishing import publish
+
+    sources = read_all(args.files, folders=True)
+    try:
+        compilations = compile_with_siblings(sources, args.dialect)
+        found = [each for one in compilations for each in one.diagnostics]
+    except TranslatorError as error:
+        print_findings(error.diagnostics, texts(sources), args.format, sys.stderr)
+        return FINDINGS
+    if found:
+        print_findings(found, texts(sources), args.format, sys.stderr)
+    if exit_code(found, strict=args.strict):
+        return FINDINGS
+
+    def compile(versions: Mapping[str, str]) -> list[Compilation]:
+        return compile_with_siblings(sources, args.dialect, versions) if versions else compilations
+
+    with connected(args) as target:
+        try:
+            published = publish(compile, target.settings, TENANT, role="local")
+        except MissingWorkflow as error:
+            print(f"aslant: {visible(str(error))}, and not published either", file=sys.stderr)
+            return FINDINGS
+    if args.json:
+        documents.put([
+            {"workflow": one.workflow, "version": one.version, "written": one.written, "state": one.state,
+             "machine": one.machine, "rollback": one.rollback or None} for one in published
+        ])  # fmt: skip
+    else:
+        pictures.put([[(visible(f"{one.workflow} {one.version}{about_published(one)}"), "")] for one in published], sys.stdout)
+    return FINE
