@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,7 @@ def trouble(world: World, running: Dev) -> Iterator[None]:
     from moto.dynamodb.responses import DynamoHandler
 
     steps, call_action = bootstrap.steps, DynamoHandler.call_action
-    refused = (400, {}, json.dumps({
+    refused: tuple[int, dict[str, str], str] = (400, {}, json.dumps({
         "__type": "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException", "message": "slow down",
     }))
 
@@ -214,7 +215,7 @@ def _unreliable(world: World, handler: Callable[..., Any]) -> Callable[..., Any]
         if world.chance(world.chances.late):
             with world.lock:
                 world.counted["late notices"] += 1
-                pause = self_random(world) * 0.5
+                pause = world.random.uniform(0, 0.5)
             time.sleep(pause)
         answer = handler(event, context)
         if world.chance(world.chances.again):
@@ -224,10 +225,6 @@ def _unreliable(world: World, handler: Callable[..., Any]) -> Callable[..., Any]
         return answer
 
     return deliver
-
-
-def self_random(world: World) -> float:
-    return world.random.random()
 
 
 def _mortal_publisher(world: World, handler: Callable[..., Any]) -> Callable[..., Any]:
@@ -350,13 +347,13 @@ def _run(running: Dev, world: World, count: int, at_once: int, limit: float) -> 
             if left and len(active) < at_once:
                 batch = [left.pop(0) for _ in range(min(len(left), at_once - len(active)))]
                 for number, id in batch:
-                    _insist(lambda number=number, id=id: service.start(TENANT, "soak", {"n": number}, user="soak", key=id))
+                    _insist(partial(service.start, TENANT, "soak", {"n": number}, user="soak", key=id))
                     active[_id_of(service, id)] = number
                 pauser = _Pauser(running, world, [_id_of(service, id) for _, id in batch])
                 pauser.start()
                 pausers.append(pauser)
             for id in list(active):
-                execution = _insist(lambda id=id: service.get(TENANT, id))
+                execution = _insist(partial(service.get, TENANT, id))
                 if execution.status in ("completed", "failed", "cancelled", "timed_out"):
                     ended[id] = (active.pop(id), execution)
             if time.monotonic() - told > 10 and sys.stderr.isatty():
