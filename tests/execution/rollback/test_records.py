@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
+from aslant import bootstrap
+from aslant.approvals.rules import Person
+from aslant.settings import Settings
 from tests.execution.rollback.test_saga import SAGA, undone
 from tests.execution.rollback.world import TENANT, world
 from tests.execution.support import Skills
@@ -74,3 +80,51 @@ def test_a_rollback_that_is_repeated_undoes_only_what_was_left(skills: Skills) -
     assert before == ["undo b", *["undo a"] * 3, "undo r"]
     assert undone(skills)[len(before):] == ["undo a", "undo a"]
     assert set(ended.undone) == {"a", "b"} and ended.not_undone == ()
+
+
+def test_what_was_undone_runs_again_when_the_execution_is_retried(skills: Skills) -> None:
+    text = SIMPLE.format(action="rollback", undo="echo").replace("{skill: fail}", "{skill: flaky, parameters: {name: x, times: 1}}")
+    with world(text) as made:
+        first = made.run("simple")
+        made.executions.retry(TENANT, first.id, by="eve")
+        ended = made.until(first.id, "completed", "failed")
+        statuses = made.passed(first.id)
+    assert (first.status, ended.status, ended.error) == ("rolled_back", "completed", None)
+    assert statuses == ["running", "rolling_back", "rolled_back", "running", "completed"]
+    assert [name for name, _ in skills.calls] == ["a", "b", "x", "undo b", "undo a", "undo r", "a", "b", "x"]
+
+
+def test_an_escalation_goes_on_after_a_pause(skills: Skills) -> None:
+    text = """
+        id: asks
+        steps:
+          - {id: a, type: skill, config: {skill: echo, parameters: {name: a}}}
+          - {id: s, type: skill, depends_on: [a], on_failure: escalate, config: {skill: flaky, parameters: {name: s, times: 2}}}
+    """
+    with world(text, scale=1) as made:
+        id = made.executions.start(TENANT, "asks", {}, user="ada").id
+        approvals = bootstrap.approvals(Settings.read())
+        wait(lambda: approvals.pending(TENANT)[0])
+        made.executions.pause(TENANT, id, by="eve")
+        made.until(id, "paused")
+        arn = made.executions.resume(TENANT, id, by="eve").arn
+        wait(lambda: any(event["type"] == "TaskSubmitted" for event in made.cloud.execution(arn).events()))
+
+        def answered() -> bool:
+            for item in approvals.pending(TENANT)[0]:
+                approvals.decide(TENANT, item["approval_id"], "answer", by=Person("eve"), answer="retry")
+            found = made.store.read(TENANT, id)
+            return found is not None and found.status in ("completed", "failed")
+
+        wait(answered)
+        ended = made.until(id, "completed", "failed")
+    assert ended.status == "completed"
+    assert skills.count("a") == 1
+    assert skills.count("s") == 3
+
+
+def wait(until: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.05)
