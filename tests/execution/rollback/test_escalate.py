@@ -111,3 +111,60 @@ def test_an_escalation_inside_of_a_loop_asks_for_each_item(skills: Skills) -> No
     assert result.status == "completed", result.error
     assert result.output == {"l": [None, 2, None]}
     assert status_of(result, "l") == "completed"
+
+
+def test_an_approval_that_nobody_answers_can_be_escalated(skills: Skills) -> None:
+    asked: list[str] = []
+
+    def approver(request: Request) -> Decision | None:
+        asked.append(request.step)
+        return Decision("answer", "skip") if request.step == "gate escalated" else None
+
+    result = run_text(
+        """
+        id: gated
+        steps:
+          - {id: gate, type: approval, config: {timeout: 20}, on_failure: {action: escalate, timeout: 6000}}
+          - {id: b, type: skill, depends_on: [gate], config: {skill: echo, parameters: {value: "{{ errors.gate.error }}"}}}
+        outputs: {b: "{{ steps.b.output }}"}
+        """,
+        approver=approver, time_scale=20,
+    )
+    assert asked == ["gate", "gate escalated"]
+    assert (result.status, result.output) == ("completed", {"b": "ApprovalExpired"})
+
+
+def test_a_parallel_that_failed_is_asked_about_and_runs_again(skills: Skills) -> None:
+    result = run_text(
+        """
+        id: both
+        steps:
+          - id: p
+            type: parallel
+            on_failure: escalate
+            branches:
+              - steps: [{id: l, type: skill, config: {skill: echo, parameters: {name: l}}}]
+              - steps: [{id: r, type: skill, config: {skill: flaky, parameters: {name: r, times: 1}}}]
+        outputs: {r: "{{ steps.r.output }}"}
+        """,
+        approver=lambda request: Decision("answer", "retry"), time_scale=20,
+    )
+    assert (result.status, result.output) == ("completed", {"r": 2})
+    assert skills.count("l") == 1, "what had completed answers from its record"
+
+
+def test_giving_up_may_roll_back(skills: Skills) -> None:
+    result = run_text(
+        """
+        id: back
+        steps:
+          - id: a
+            type: skill
+            config: {skill: echo, parameters: {name: a}}
+            compensation: {id: c, type: skill, config: {skill: echo, parameters: {name: undo a}}}
+          - {id: x, type: skill, depends_on: [a], config: {skill: fail}, on_failure: {action: escalate, then: compensate}}
+        """,
+        approver=lambda request: Decision("answer", "abort"), time_scale=20,
+    )
+    assert result.status == "failed"
+    assert [name for name, _ in skills.calls] == ["a", "fail", "undo a"]
