@@ -1,14 +1,15 @@
 """The journal of a local cloud: an SQLite database that everything is written to before a call returns.
 
 moto keeps its state in memory only. What is kept here outlives a `kill -9` at any moment: items of tables, objects, secrets,
-keys, schedules, definitions of machines, and records, events and timers that are still on their way to a function. A loss
-of power may cost the last moments, since nothing waits for the disk. The file holds secrets and keys: only its owner may
-read it.
+keys, schedules, definitions of machines, histories of executions, and records, events and timers that are still on their
+way to a function. A loss of power may cost the last moments, since nothing waits for the disk. The file holds secrets and
+keys: only its owner may read it.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import os
 import sqlite3
@@ -25,7 +26,10 @@ CREATE TABLE IF NOT EXISTS items (tab TEXT, key TEXT, body TEXT NOT NULL, PRIMAR
 CREATE TABLE IF NOT EXISTS objects (bucket TEXT, key TEXT, body BLOB NOT NULL, meta TEXT NOT NULL, PRIMARY KEY (bucket, key));
 CREATE TABLE IF NOT EXISTS kept (kind TEXT, name TEXT, body TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS queue (id INTEGER PRIMARY KEY AUTOINCREMENT, target TEXT NOT NULL, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS history (arn TEXT, id INTEGER, body TEXT NOT NULL, PRIMARY KEY (arn, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS histories (number INTEGER PRIMARY KEY AUTOINCREMENT, arn TEXT UNIQUE, body BLOB NOT NULL);
 """
+KEPT_HISTORIES = 5_000  # of executions that have ended; a later run looks into the history of the one before it
 
 
 class JournalError(Exception):
@@ -37,6 +41,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
+        self._closed = False
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -84,10 +89,14 @@ class Journal:
             return self._insert(target, body)
 
     def acknowledge(self, rows: Sequence[int]) -> None:
-        """What these rows hold has arrived."""
-        with self._lock, self._db:
-            self._db.execute("BEGIN")
-            self._db.executemany("DELETE FROM queue WHERE id = ?", [(row,) for row in rows])
+        """What these rows hold has arrived. After the end nothing happens: what a function that hung had comes again."""
+        with self._lock:
+            if self._closed:
+                return
+            with self._db:
+                self._db.execute("BEGIN")
+                self._db.executemany("DELETE FROM queue WHERE id = ?", [(row,) for row in rows])
+
 
     def keep(self, kind: str, name: str, value: Any) -> None:
         """Keeps a value (JSON, with bytes) under a name."""
@@ -138,6 +147,43 @@ class Journal:
         """Table and function of every stream that was attached."""
         return [(name.partition(":")[0], name.partition(":")[2]) for name, _ in self.kept("consumer")]
 
+    def add_event(self, arn: str, event: dict[str, Any]) -> None:
+        """The next event of an execution's history."""
+        with self._lock:
+            body = json.dumps(event, default=str)
+            self._db.execute("REPLACE INTO history VALUES (?, ?, ?)", (arn, event["id"], body))
+
+    def pack_history(self, arn: str) -> None:
+        """Makes the history of an execution that has ended small; the oldest ones go."""
+        with self._lock, self._db:
+            self._db.execute("BEGIN")
+            events = self._events(arn)
+            if events:
+                body = gzip.compress(json.dumps(events).encode(), 6)
+                self._db.execute("REPLACE INTO histories (arn, body) VALUES (?, ?)", (arn, body))
+                self._db.execute("DELETE FROM history WHERE arn = ?", (arn,))
+                self._db.execute(
+                    "DELETE FROM histories WHERE number <= (SELECT max(number) FROM histories) - ?", (KEPT_HISTORIES,)
+                )
+
+    def unpacked(self) -> list[str]:
+        """Executions whose histories are not packed."""
+        with self._lock:
+            return [arn for (arn,) in self._db.execute("SELECT DISTINCT arn FROM history")]
+
+    def history(self, arn: str) -> list[dict[str, Any]]:
+        """The events of an execution, in order; none for one that is not known."""
+        with self._lock:
+            row = self._db.execute("SELECT body FROM histories WHERE arn = ?", (arn,)).fetchone()
+            if row is None:
+                return self._events(arn)
+        events: list[dict[str, Any]] = json.loads(gzip.decompress(row[0]))
+        return events
+
+    def _events(self, arn: str) -> list[dict[str, Any]]:
+        rows = self._db.execute("SELECT body FROM history WHERE arn = ? ORDER BY id", (arn,))
+        return [json.loads(body) for (body,) in rows]
+
     @property
     def number(self) -> int:
         """The number of the stream's last record."""
@@ -145,6 +191,7 @@ class Journal:
 
     def close(self) -> None:
         with self._lock:
+            self._closed = True
             self._db.close()
 
     def _insert(self, target: str, body: str) -> int:

@@ -8,6 +8,7 @@ from infra.local.moto_patches.loading import load_interpreter
 
 load_interpreter()
 
+import infra.local.moto_patches.keeping  # noqa: E402, F401  loaded with a journal only
 from infra.local.moto_patches.registry import PATCHES, Patch, fingerprint  # noqa: E402
 
 
