@@ -52,6 +52,8 @@ class Outside:
             else:
                 self.delivery.invoke(target, body, row=row)
         self.lost = [name for name, _ in self._journal.kept("running")]
+        for name in set(self._journal.unpacked()).difference(self.lost):
+            self._journal.pack_history(name)
         runtime.journal, runtime.written, runtime.schedules = self._journal, self._written, self.schedules
         for schedule in schedules:
             self.schedules.changed(schedule)
@@ -71,6 +73,7 @@ class Outside:
         if arn in self.lost:
             self.lost.remove(arn)
             if self._journal is not None:
+                self._journal.pack_history(arn)
                 self._journal.drop("running", arn)
 
     def close(self) -> None:

@@ -245,7 +245,11 @@ def publish_event(original: Any) -> Any:
     def publish(self: Any, *args: Any, event_type: Any, **kwargs: Any) -> None:
         if not getattr(self, "closed", False):  # moto holds the manager's lock here
             original(self, *args, event_type=event_type, **kwargs)
-            self.closed = str(getattr(event_type, "value", event_type)) in _ENDS
+            name = str(getattr(event_type, "value", event_type))
+            self.closed = name in _ENDS
+            runtime, arn = current(), getattr(self, "execution_arn", "")
+            if runtime.journal is not None and arn and not runtime.closing:
+                runtime.journal.add_event(arn, {**self._history_event_list[-1], "type": name})
 
     return publish
 
