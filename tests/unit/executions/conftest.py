@@ -13,7 +13,7 @@ from tests.unit.executions.memory import MemoryArtifacts, MemoryExecutions
 TABLE = "aslant-executions"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def moto_aws() -> Iterator[None]:
     """AWS by moto, with clients of its own."""
     from moto import mock_aws

@@ -1,7 +1,8 @@
 """Records of executions as items and back.
 
 A field of a record is a column of the same name; what is neither a text, a number nor a boolean is a JSON text, so that
-numbers stay exact. Fields that are empty have no column, unless a record cannot be without. Step records are `aslant.adapters.dynamo_steps`'s.
+numbers stay exact. Fields that are empty have no column, unless a record cannot be without. Step records are
+`aslant.adapters.dynamo_steps`'s.
 """
 
 from __future__ import annotations
