@@ -97,7 +97,6 @@ class Journal:
                 self._db.execute("BEGIN")
                 self._db.executemany("DELETE FROM queue WHERE id = ?", [(row,) for row in rows])
 
-
     def keep(self, kind: str, name: str, value: Any) -> None:
         """Keeps a value (JSON, with bytes) under a name."""
         with self._lock:
