@@ -61,6 +61,7 @@ class Timeline:
     visits: list[StateVisit] = field(default_factory=list)
     status: str = "running"
     last_id: int = 0
+    _open: dict[int, StateVisit] = field(default_factory=dict)  # visits that have not ended, by event id
     _places: dict[int, _Place] = field(default_factory=dict)  # by event id
     _branches: dict[int, int] = field(default_factory=dict)  # branches begun, by the id of ParallelStateStarted
     _waiting: dict[int, bool] = field(default_factory=dict)  # visits whose attempt has failed, by event id
@@ -81,7 +82,7 @@ class Timeline:
 
     @property
     def running(self) -> list[StateVisit]:
-        return [visit for visit in self.visits if visit.status == "running"]
+        return list(self._open.values())
 
     def _take(self, event: Event) -> list[StateVisit]:
         number, kind = event.get("id"), str(event.get("type", ""))
@@ -123,12 +124,13 @@ class Timeline:
         name = _details(event).get("name", "")
         visit = StateVisit(str(name), kind, at, number, path)
         self.visits.append(visit)
+        self._open[number] = visit
         return _Place(visit, path), [visit]
 
     def _item(self, event: Event, before: _Place) -> _Place:
         details = _details(event)
         name, index = str(details.get("name", "")), details.get("index", 0)
-        loops = [visit for visit in self.visits if visit.state == name and visit.type == "Map" and not visit.ended]
+        loops = [visit for visit in self._open.values() if visit.state == name and visit.type == "Map"]
         # An item's event follows the Map's start, or the item that its worker did before: cut the path to the Map's.
         around = next((loop for loop in reversed(loops) if before.path[: len(loop.path)] == loop.path), None)
         path = around.path if around else before.path
@@ -139,12 +141,13 @@ class Timeline:
         visit = before.visit
         if visit is None or visit.state != name or visit.ended is not None:
             visit = next(
-                (found for found in reversed(self.visits)
-                 if found.state == name and found.ended is None and before.path[: len(found.path)] == found.path),
+                (found for found in reversed(self._open.values())
+                 if found.state == name and before.path[: len(found.path)] == found.path),
                 None,
             )  # fmt: skip
         if visit is None:
             return before, []
+        del self._open[visit.event_id]
         visit.ended = at
         visit.left = _details(event)
         visit.status = "caught" if self._waiting.pop(visit.event_id, False) else "succeeded"
@@ -159,8 +162,8 @@ class Timeline:
             return []
         depth = len(container.path)
         inside = [
-            visit for visit in self.visits
-            if visit.ended is None and visit.event_id > container.event_id and visit.path[:depth] == container.path
+            visit for visit in self._open.values()
+            if visit.event_id > container.event_id and visit.path[:depth] == container.path
             and len(visit.path) > depth and visit.path[depth][0] == container.state
         ]  # fmt: skip
         self._close(inside, at, "aborted")
@@ -173,6 +176,7 @@ class Timeline:
         ]  # fmt: skip
         around = {(visit.path[:depth], visit.path[depth][0]) for visit in failed for depth in range(len(visit.path))}
         for visit in visits:
+            self._open.pop(visit.event_id, None)
             visit.ended = at
             lost = visit in failed or (visit.type in _CONTAINERS and (visit.path, visit.state) in around)
             visit.status = "failed" if lost else status
@@ -190,7 +194,7 @@ class Timeline:
         visit = before.visit
         if kind in ("MapStateFailed", "ParallelStateFailed"):
             kind_of = kind.removesuffix("StateFailed")
-            around = [found for found in self.visits if found.type == kind_of and found.ended is None]
+            around = [found for found in self._open.values() if found.type == kind_of]
             visit = next((found for found in reversed(around) if before.path[: len(found.path)] == found.path), visit)
         if visit is None or visit.ended is not None:
             return []
@@ -221,7 +225,7 @@ class Timeline:
     def _finish(self, kind: str, event: Event, before: _Place, at: datetime) -> list[StateVisit]:
         self.status = _ENDED.get(kind.removeprefix("Execution"), self.status)
         details = _details(event)
-        changed = [visit for visit in self.visits if visit.ended is None]
+        changed = list(self._open.values())
         if kind == "ExecutionFailed" and before.visit in changed:
             self._waiting[before.visit.event_id] = True
         elif kind == "ExecutionFailed" and changed and not any(
