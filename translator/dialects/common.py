@@ -155,7 +155,7 @@ def action(value: Any) -> Any:
 
 
 def put_on_failure(target: Map, source: Map, key: str = "on_failure", target_key: str = "on_failure") -> None:
-    """Move an `on_failure`: a word, or a mapping with `action`, `max_retries` and `then`."""
+    """Move an `on_failure`: a word, or a mapping with `action` and what belongs to it."""
     value = source.get(key)
     if isinstance(value, Map):
         mapping = Map(value.pos)

@@ -103,3 +103,32 @@ def test_both_machines_are_the_same_each_time() -> None:
     assert one.rollback is not None and two.rollback is not None
     assert json.dumps(one.definition) == json.dumps(two.definition)
     assert json.dumps(one.rollback.definition) == json.dumps(two.rollback.definition)
+
+
+STAGES = """
+workflow:
+  name: d
+  stages:
+    - name: p
+      steps: [{id: a, skill: x, on_failure: {action: escalate, approvers: [ops], timeout: 60, then: skip}}]
+"""
+STEPS = """
+name: n
+steps:
+  - {id: a, name: a, type: skill, config: {skill: x}, on_failure: {action: escalate, approvers: [ops], timeout: 60, then: skip}}
+"""
+TASKS = """
+id: t
+name: t
+tasks:
+  - {id: a, type: {type: skill, skill: x}, on_failure: {action: escalate, approvers: ops, timeout: 60, then: continue}}
+"""
+
+
+@pytest.mark.parametrize("text", [STAGES, STEPS, TASKS])
+def test_who_is_asked_and_how_long_can_be_said_in_every_spelling(text: str) -> None:
+    (made,) = compile_sources([Source(text, "own.yaml")])
+    question = made.definition["States"]["a ask"]
+    assert question["Arguments"]["Payload"]["config"]["approvers"] == ["ops"]
+    assert question["Arguments"]["Payload"]["timeout"] == 60
+    assert "abort" in question["Arguments"]["Payload"]["config"]["options"]

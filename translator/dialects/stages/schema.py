@@ -27,6 +27,8 @@ class OnFailure(Strict):
     action: Failure
     max_retries: Annotated[int | None, Field(ge=0, le=100)] = None
     then: Failure | None = None
+    approvers: str | list[str] = []
+    timeout: Annotated[Seconds | None, Field(description="seconds to wait for an answer to an escalation")] = None
 
 
 class Retry(canonical.Retry):
@@ -128,6 +130,8 @@ class ErrorHandler(Strict):
     steps: list[str] = []
     max_retries: Annotated[int | None, Field(ge=0, le=100)] = None
     then: Failure | None = None
+    approvers: str | list[str] = []
+    timeout: Annotated[Seconds | None, Field(description="seconds to wait for an answer to an escalation")] = None
 
 
 class Rollback(Strict):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from translator.dialects.canonical import schema as canonical
-from translator.dialects.canonical.schema import Dependency, Id, Strict
+from translator.dialects.canonical.schema import Dependency, Id, Seconds, Strict
 
 Milliseconds = Annotated[int | float, Field(ge=0, le=99_999_999_000)] | Annotated[str, Field(max_length=60)]
 Failure = Literal["fail", "abort", "stop", "continue", "skip", "retry", "rollback", "compensate", "escalate"]
@@ -25,6 +25,8 @@ class OnFailure(Strict):
     action: Failure
     max_retries: Annotated[int | None, Field(ge=0, le=100)] = None
     then: Failure | None = None
+    approvers: str | list[str] = []
+    timeout: Annotated[Seconds | None, Field(description="seconds to wait for an answer to an escalation")] = None
 
 
 class Retry(canonical.Retry):
