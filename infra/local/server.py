@@ -6,7 +6,9 @@ rebound to this address comes with a foreign `Host`.
 
 from __future__ import annotations
 
+import errno
 import logging
+import socket
 import socketserver
 import threading
 import warnings
@@ -47,6 +49,7 @@ class Server:
                 """Says nothing."""
 
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        self._look()
         try:
             server = make_server(
                 "127.0.0.1", self._wanted, _guarded(DomainDispatcherApplication(create_backend_app)), threaded=True,
@@ -58,6 +61,16 @@ class Server:
         self._thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
         self._thread.start()
         return self
+
+    def _look(self) -> None:
+        """Raises PortTaken; werkzeug would say it on standard error as well."""
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", self._wanted))
+            except OSError as error:
+                why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+                raise PortTaken(f"port {self._wanted} {why}") from None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._server is not None and self._thread is not None:
