@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from aslant import bootstrap, clock, observability
+from aslant import bootstrap, observability
 from aslant.errors import ValidationError
 from aslant.notices import read_notice
-from aslant.recording import Recorder
 from aslant.settings import Settings
 
 
@@ -22,12 +21,7 @@ def handler(event: Any, context: Any) -> dict[str, Any]:
     except ValidationError as error:  # trying it again would not make it one
         observability.log("ERROR", str(error), {})
         return {}
-    settings = Settings.read()
-    recorder = Recorder(
-        bootstrap.execution_store(settings), bootstrap.machines(settings), bootstrap.releases(settings),
-        bootstrap.timers(settings), lambda: round(clock.now() * 1000),
-    )
-    execution = recorder.record(notice)
+    execution = bootstrap.recorder(Settings.read()).record(notice)
     if execution is None:
         return {}
     return {"tenant": execution.tenant, "execution": execution.id, "run": execution.run, "status": execution.status}

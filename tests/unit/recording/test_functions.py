@@ -36,6 +36,7 @@ def ports(monkeypatch: pytest.MonkeyPatch) -> tuple[MemoryStore, FakeMachines, F
     monkeypatch.setattr(bootstrap, "machines", lambda settings: machines)
     monkeypatch.setattr(bootstrap, "releases", lambda settings: releases)
     monkeypatch.setattr(bootstrap, "timers", lambda settings: timers)
+    monkeypatch.setattr(bootstrap, "approvals", lambda settings: None)
     monkeypatch.setattr(clock, "now", lambda: (S0 + 70_000) / 1000)
     return store, machines, timers
 

@@ -17,6 +17,7 @@ from tests.unit.recording.fakes import (
     UNDOING,
     WRITES,
     FakeMachines,
+    FakeReleases,
     FakeTimers,
     MemoryStore,
     arn,
@@ -359,3 +360,26 @@ def test_a_description_stands_for_the_notice_that_never_came(recorder: Recorder,
                  "input": json.dumps(info())}
     ended = recorder.record(notice_of(arn("e1"), described))
     assert ended is not None and (ended.status, ended.finished_at) == ("completed", T0 + 3000)
+
+
+@pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "RUNNING"])
+def test_what_nobody_answered_is_closed_at_the_end(
+    store: MemoryStore, machines: FakeMachines, timers: FakeTimers, status: str
+) -> None:
+    closed: list[tuple[str, str]] = []
+
+    class Approvals:
+        def cancel(self, tenant: str, execution: str) -> None:
+            assert store.executions[tenant, execution].status == "running", "a crash here must not lose it"
+            closed.append((tenant, execution))
+
+        def set_aside(self, *given: Any, **more: Any) -> None:
+            raise AssertionError("nothing is set aside")
+
+    recorder = Recorder(store, machines, FakeReleases(RELEASE), timers, lambda: T0 + 10_000, Approvals())
+    started(store)
+    if status != "RUNNING":
+        machines.histories[arn("e1")] = history(status)
+    record(recorder, notice(status))
+    record(recorder, notice(status))
+    assert closed == ([] if status == "RUNNING" else [("acme", "e1")])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from aslant.executions.store import ExecutionStore
     from aslant.executions.view import Views
     from aslant.messages import Ports as Messages
+    from aslant.recording import Recorder
 
 
 def secrets(settings: Settings) -> ports.Secrets:
@@ -170,21 +171,30 @@ def views(settings: Settings) -> Views:
     )
 
 
+def recorder(settings: Settings) -> Recorder:
+    """What notices of Step Functions are told to."""
+    from aslant import clock
+    from aslant.recording import Recorder
+
+    return Recorder(
+        execution_store(settings), machines(settings), releases(settings), timers(settings),
+        lambda: round(clock.now() * 1000), approvals(settings),
+    )
+
+
 def executions(settings: Settings) -> Executions:
     """The service on the tables and state machines of these settings."""
     from aslant import clock, sla
     from aslant.executions.service import Executions
     from aslant.notices import notice_of
-    from aslant.recording import Recorder
 
     def now() -> int:
         return round(clock.now() * 1000)
 
     store, engine, catalog = execution_store(settings), machines(settings), releases(settings)
-    recorder = Recorder(store, engine, catalog, timers(settings), now)
     return Executions(
         store, engine, catalog, now, approvals(settings),
         on_start=lambda execution, release: sla.arm(timers(settings), execution, release),
         on_end=lambda execution: sla.disarm(timers(settings), execution),
-        record_end=lambda execution, described: recorder.record(notice_of(execution.arn, described)),
+        record_end=lambda execution, described: recorder(settings).record(notice_of(execution.arn, described)),
     )

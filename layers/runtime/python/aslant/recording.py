@@ -13,7 +13,7 @@ from typing import Any
 
 from aslant import observability, ports, prices, sla
 from aslant.errors import ConflictError, NotFoundError
-from aslant.executions.family import changed_to, retention
+from aslant.executions.family import ApprovalControl, changed_to, retention
 from aslant.executions.records import Child, Execution, Failure, Parent, Run
 from aslant.executions.states import FINAL, TRANSITIONS, Status
 from aslant.executions.store import NOTHING, ExecutionStore
@@ -57,6 +57,7 @@ class Recorder:
     releases: ports.Releases
     timers: ports.Timers
     clock: Callable[[], int]
+    approvals: ApprovalControl | None = None
 
     def record(self, notice: Notice) -> Execution | None:
         """The execution as the notice leaves it; None when it is about no execution of ours.
@@ -190,6 +191,8 @@ class Recorder:
             ttl=ended_at // 1000 + int(retention(release)) if status in FINAL else None,
         )
         reason = after.reason or (error.error if error is not None else "")
+        if status in FINAL:
+            self._close_approvals(execution)  # before its end is noted: a notice that comes again does nothing then
         output = parsed(notice.output) if status == "completed" else NOTHING
         execution = self.store.transition(execution, after, by=BY, reason=reason, run=ended, output=output)
         if status in FINAL:
@@ -262,10 +265,17 @@ class Recorder:
 
     def _to(self, execution: Execution, status: Status, reason: str, release: Release | None) -> Execution:
         after = changed_to(execution, status, now=self._now(execution), reason=reason, keep=retention(release))
+        if status in FINAL:
+            self._close_approvals(execution)
         execution = self.store.transition(execution, after, by=BY, reason=reason)
         if status in FINAL:
             sla.disarm(self.timers, execution)
         return execution
+
+    def _close_approvals(self, execution: Execution) -> None:
+        """Nobody waits any more for what was not answered."""
+        if self.approvals is not None:
+            self.approvals.cancel(execution.tenant, execution.id)
 
     def _stop(self, notice: Notice, cause: str) -> None:
         try:
