@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from infra.cli.watch import duration, reason, to_the_point
-from infra.local.progress import Status, StepRun
+from infra.local.progress import Child, Status, StepRun, nested
 from infra.local.runner import RunError, RunResult
 from translator.pipeline import Compilation
 from translator.reporting import excerpt, place, visible
@@ -37,7 +37,8 @@ def approval_steps(compilations: Sequence[Compilation]) -> list[str]:
 
 def as_text(result: RunResult, sources: Mapping[str, str]) -> str:
     """A closing line, and after a failure the step, the reason, its place and where to look next."""
-    counts = f"{sum(run.status.settled for run in result.steps)} of {len(result.steps)} steps settled"
+    steps = [*nested(result.steps)]
+    counts = f"{sum(run.status.settled for run in steps)} of {len(steps)} steps settled"
     lines = []
     if result.simulated:
         lines.append(f"simulated: {', '.join(map(visible, result.simulated))}")
@@ -52,20 +53,26 @@ def as_text(result: RunResult, sources: Mapping[str, str]) -> str:
 def _handled(result: RunResult) -> list[str]:
     """A line for each failure that the run went on after, or that is not the one that ended it."""
     error = result.error
+    ended = (*error.path, error.label) if error is not None else ()
     failed = [
-        run for run in result.steps if run.status is Status.FAILED
-        and (error is None or (run.step, run.iteration) != (error.step, error.iteration))
+        run for run in nested(result.steps)
+        if run.status is Status.FAILED and (*run.path, run.label) != ended and not _in_child(run)
     ]
-    lines = [f"failed {visible(run.label)}: {reason(run)}" for run in failed[:SHOWN_FAILURES]]
+    lines = [f"failed {visible(run.place)}: {reason(run)}" for run in failed[:SHOWN_FAILURES]]
     return [*lines, f"… and {len(failed) - SHOWN_FAILURES} more"] if len(failed) > SHOWN_FAILURES else lines
 
 
+def _in_child(run: StepRun) -> bool:
+    """Whether a step of a sub-workflow says more about a failure than the step that called it."""
+    return bool(run.children) and any(inner.status is Status.FAILED and inner.message in run.message
+        for inner in run.children[-1].steps)
+
+
 def _failure(error: RunError, sources: Mapping[str, str]) -> list[str]:
-    step = error.step + "".join(f"[{index}]" for index in error.iteration)
     head = f"{place(error.position)}: " if error.position.file or error.step else ""
-    subject = f"step {visible(step)}: " if step else ""
+    subject = f"step {visible(error.place)}: " if error.step else ""
     lines = [f"{head}{subject}{visible(error.error)}"]
-    message = to_the_point(error.message, step)
+    message = to_the_point(error.message, error.label)
     lines += [f"  {visible(line)}" for line in message.splitlines()]
     lines += excerpt(error.position, sources).splitlines()
     lines += [f"  hint: {visible(hint)}" for hint in error.hints or (_HINTS.get(error.error, _LOOK),)]
@@ -73,13 +80,17 @@ def _failure(error: RunError, sources: Mapping[str, str]) -> list[str]:
 
 
 def as_json(result: RunResult) -> str:
-    """One document: status, output, error, steps, approvals, simulated, usage, notes and times."""
+    """One document: status, output, error, steps, approvals, simulated, usage, notes and times.
+
+    A step that calls a workflow has `children`: its executions, one an attempt, each with its own `steps`.
+    """
     document: dict[str, Any] = {
         "status": result.status,
         "output": result.output,
         "error": None if result.error is None else {
             "error": result.error.error, "message": result.error.message, "step": result.error.step or None,
-            "iteration": list(result.error.iteration), "file": result.error.position.file,
+            "iteration": list(result.error.iteration), "workflow": result.error.workflow or None,
+            "path": list(result.error.path), "file": result.error.position.file,
             "line": result.error.position.line, "column": result.error.position.column, "hints": list(result.error.hints),
         },
         "execution": result.execution,
@@ -97,10 +108,21 @@ def as_json(result: RunResult) -> str:
 
 
 def _step(run: StepRun) -> dict[str, Any]:
-    seconds = None if run.started is None or run.ended is None else round((run.ended - run.started).total_seconds(), 3)
+    children = {"children": [_child(child) for child in run.children]} if run.type == "workflow" else {}
     return {
         "step": run.step, "name": run.name, "type": run.type, "iteration": list(run.iteration),
-        "status": run.status.value, "started": run.started.isoformat() if run.started else None, "duration": seconds,
-        "attempts": run.attempts, "error": run.error or None, "message": run.message or None,
-        "simulated": run.simulated,
+        "status": run.status.value, **_times(run), "attempts": run.attempts, "error": run.error or None,
+        "message": run.message or None, "simulated": run.simulated, **children,
     }
+
+
+def _child(child: Child) -> dict[str, Any]:
+    return {
+        "execution": child.execution, "workflow": child.workflow, "attempt": child.attempt, "status": child.status.value,
+        **_times(child), "simulated": child.progress is None, "steps": [_step(run) for run in child.steps],
+    }
+
+
+def _times(one: StepRun | Child) -> dict[str, Any]:
+    took = None if one.started is None or one.ended is None else round((one.ended - one.started).total_seconds(), 3)
+    return {"started": one.started.isoformat() if one.started else None, "duration": took}

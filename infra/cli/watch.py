@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import IO, Any
 
-from infra.local.progress import Progress, Status, StepRun, changed
+from infra.local.progress import Progress, Status, StepRun, nested
 from translator.model.workflow import Step
 from translator.reporting import visible
 
@@ -72,12 +72,15 @@ class Silent:
 
 
 class Lines(Silent):
-    """A line for each step that starts, ends, fails or is retried, with the time since the start."""
+    """A line for each step that starts, ends, fails or is retried, with the time since the start.
+
+    A step of a sub-workflow stands behind the step that called it: `call[1] > step`.
+    """
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
-        self._seen: dict[tuple[str, tuple[int, ...]], Status] = {}
-        self._attempts: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._seen: dict[tuple[str, ...], Status] = {}
+        self._attempts: dict[tuple[str, ...], int] = {}
         self._latest: datetime | None = None
 
     def start(self, progress: Progress, started: datetime) -> None:
@@ -85,22 +88,19 @@ class Lines(Silent):
 
     def update(self, now: datetime) -> None:
         self._now = now
-        runs = self._progress.ordered()
         lines: list[tuple[datetime, float, str]] = []
-        for run in runs:
-            key = (run.step, run.iteration)
+        for run in nested(self._progress.ordered()):
+            key = (*run.path, run.label)
             moment = run.retried or (None if run.status.settled else now)
-            if run.attempts > max(1, self._attempts.get(key, 1)) and moment is not None:
-                lines.append((moment, -math.inf, f"{'retrying':<17} {visible(run.label)} (attempt {run.attempts})"))
+            again = run.attempts > max(1, self._attempts.get(key, 1)) and moment is not None
+            if again and moment is not None:
+                lines.append((moment, -math.inf, f"{'retrying':<17} {visible(run.place)} (attempt {run.attempts})"))
             self._attempts[key] = run.attempts
-        for run in changed(self._seen, runs):
-            if run.status is not Status.NOT_STARTED:
-                known = {Status.RUNNING: run.started, Status.WAITING: now}.get(run.status, run.ended)
-                moment = known or now
-                # Of what ended in the same instant, the inner step (which began later) comes first.
-                rank = -run.started.timestamp() if run.started is not None and run.status.settled else 0
-                lines.append((moment, rank, f"{run.status.value:<17} {visible(run.label)}{_about(run, now)}"))
-            self._seen[run.step, run.iteration] = run.status
+            before = self._seen.get(key, Status.NOT_STARTED)
+            self._seen[key] = run.status
+            said = again and before is Status.FAILED and run.status is Status.RUNNING
+            if run.status not in (before, Status.NOT_STARTED) and not said:
+                lines.append(_changed(run, now))
         for moment, _, text in sorted(lines, key=lambda line: line[:2]):
             self._write(moment, text)
 
@@ -113,6 +113,14 @@ class Lines(Silent):
         since = max(0.0, (self._latest - self._started).total_seconds())
         self._stream.write(f"{int(since // 60):>3}:{since % 60:04.1f}  {text}\n")
         self._stream.flush()
+
+
+def _changed(run: StepRun, now: datetime) -> tuple[datetime, float, str]:
+    """When a step came to its status, its rank among what happened in the same instant, and the line that says so."""
+    moment = {Status.RUNNING: run.started, Status.WAITING: now}.get(run.status, run.ended) or now
+    # Of what ended in the same instant, the inner step (which began later) comes first.
+    rank = -run.started.timestamp() if run.started is not None and run.status.settled else 0
+    return moment, rank, f"{run.status.value:<17} {visible(run.place)}{_about(run, now)}"
 
 
 def _about(run: StepRun, now: datetime) -> str:
@@ -129,7 +137,10 @@ def _about(run: StepRun, now: datetime) -> str:
 
 
 class Tree(Silent):
-    """The steps as a tree that is drawn again and again, with states and durations."""
+    """The steps as a tree that is drawn again and again, with states and durations.
+
+    Steps of a sub-workflow are beneath the step that called it; each attempt has a branch of its own where there are more.
+    """
 
     def __init__(self, console: Any) -> None:
         self._console = console
@@ -170,42 +181,39 @@ class Tree(Silent):
         took = duration((self._now - self._started).total_seconds())
         workflow = self._progress.workflow
         root = Drawn(Text.assemble((visible(workflow.name or workflow.id), "bold"), (f"  {took}", "dim")))
-        self._grow(root, workflow.steps, ())
-        if workflow.finally_:
-            self._grow(root.add(Text("finally", "dim")), workflow.finally_, ())
+        self._plant(root, self._progress)
         return root
 
-    def _grow(self, branch: Any, steps: Sequence[Step], outer: tuple[int, ...]) -> None:
+    def _plant(self, root: Any, progress: Progress) -> None:
+        from rich.text import Text
+
+        self._grow(root, progress, progress.workflow.steps, ())
+        if progress.workflow.finally_:
+            self._grow(root.add(Text("finally", "dim")), progress, progress.workflow.finally_, ())
+
+    def _grow(self, branch: Any, progress: Progress, steps: Sequence[Step], outer: tuple[int, ...]) -> None:
         from rich.text import Text
 
         for step in steps:
-            here = branch.add(self._line(step, outer))
+            run = progress.peek(step.id, outer) or StepRun(step.id, step.label, step.type)
+            here = branch.add(self._line(step, run))
+            for child in run.children:
+                if child.progress is not None:
+                    several = Text(f"attempt {child.attempt}", "dim") if len(run.children) > 1 else None
+                    self._plant(here if several is None else here.add(several), child.progress)
             if step.type == "foreach":
-                seen = self._progress.iterations(step.id, outer)
-                for index in self._worth_showing(step, seen, outer):
-                    self._grow(here.add(Text(f"[{index}]", "dim")), step.steps, (*outer, index))
+                seen = progress.iterations(step.id, outer)
+                for index in _worth_showing(progress, step, seen, outer):
+                    self._grow(here.add(Text(f"[{index}]", "dim")), progress, step.steps, (*outer, index))
                 if len(seen) > SHOWN_ITERATIONS:
                     here.add(Text(f"… {len(seen)} iterations so far", "dim"))
             else:
                 for group in step.inner():
-                    self._grow(here, group, outer)
+                    self._grow(here, progress, group, outer)
 
-    def _worth_showing(self, step: Step, seen: Sequence[int], outer: tuple[int, ...]) -> list[int]:
-        """Failed iterations first, then those that are running, then the latest."""
-        if len(seen) <= SHOWN_ITERATIONS:
-            return list(seen)
-
-        def rank(index: int) -> tuple[int, int]:
-            states = {run.status for inner in step.steps
-                if (run := self._progress.peek(inner.id, (*outer, index))) is not None}
-            return (0 if Status.FAILED in states else 1 if states & {Status.RUNNING, Status.WAITING} else 2, -index)
-
-        return sorted(sorted(seen, key=rank)[:SHOWN_ITERATIONS])
-
-    def _line(self, step: Step, outer: tuple[int, ...]) -> Any:
+    def _line(self, step: Step, run: StepRun) -> Any:
         from rich.text import Text
 
-        run = self._progress.peek(step.id, outer) or StepRun(step.id, step.label, step.type)
         text = Text.assemble((f"{MARKS[run.status]} {visible(step.id)}", STYLES[run.status]))
         if step.name and step.name != step.id:
             text.append(f"  {visible(step.name)}", "dim")
@@ -220,3 +228,16 @@ class Tree(Silent):
         if run.error:
             text.append(f"  {reason(run)}", "red")
         return text
+
+
+def _worth_showing(progress: Progress, step: Step, seen: Sequence[int], outer: tuple[int, ...]) -> list[int]:
+    """Failed iterations first, then those that are running, then the latest."""
+    if len(seen) <= SHOWN_ITERATIONS:
+        return list(seen)
+
+    def rank(index: int) -> tuple[int, int]:
+        states = {run.status for inner in step.steps
+            if (run := progress.peek(inner.id, (*outer, index))) is not None}
+        return (0 if Status.FAILED in states else 1 if states & {Status.RUNNING, Status.WAITING} else 2, -index)
+
+    return sorted(sorted(seen, key=rank)[:SHOWN_ITERATIONS])

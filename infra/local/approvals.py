@@ -36,6 +36,7 @@ class Request:
     approvers: tuple[str, ...]
     data: Json
     expires: datetime
+    execution: str = ""
 
     @property
     def label(self) -> str:
@@ -50,6 +51,7 @@ class Decision(NamedTuple):
     comment: str = ""
 
 
+Find = Callable[[str], Progress | None]
 Approver = Callable[[Request], Decision | None]  # None leaves the question open
 
 
@@ -84,25 +86,28 @@ class Approvals:
     _seen: dict[str, Decided] = field(default_factory=dict)
     _next: float = 0.0
 
-    def look(self, progress: Progress, observer: Observer | None) -> bool:
-        """Puts new questions to the approver and carries out what it decides; True when there is something new."""
+    def look(self, find: Find, observer: Observer | None) -> bool:
+        """Puts new questions to the approver and carries out what it decides; True when there is something new.
+
+        `find` gives the progress of an execution by its id.
+        """
         news = False
         if time.monotonic() >= self._next:
             waiting, _ = bootstrap.approvals(self.settings).pending(self.tenant)
             for item in waiting:
                 if item["approval_id"] not in self._seen:
                     news = True
-                    self._put(_request(item), progress, observer)
+                    self._put(_request(item), find, observer)
             self._next = time.monotonic() + PAUSE
         for entry in self.decided:
             if entry.outcome == "open":
-                _mark(progress, entry.request)
+                _mark(find, entry.request)
         return news
 
-    def _put(self, request: Request, progress: Progress, observer: Observer | None) -> None:
+    def _put(self, request: Request, find: Find, observer: Observer | None) -> None:
         entry = self._seen[request.id] = Decided(request)
         self.decided.append(entry)
-        _mark(progress, request)
+        _mark(find, request)
         if observer is not None:
             observer.update(self.cloud.clock.now())
             observer.pause()
@@ -137,8 +142,9 @@ class Approvals:
             number += 1
 
 
-def _mark(progress: Progress, request: Request) -> None:
-    if request.workflow == progress.workflow.id and request.step in progress.steps:
+def _mark(find: Find, request: Request) -> None:
+    progress = find(request.execution)
+    if progress is not None and request.step in progress.steps:
         run = progress.run(request.step, request.iteration)
         if run.status is Status.RUNNING:
             run.status = Status.WAITING
@@ -154,4 +160,5 @@ def _request(item: Mapping[str, Json]) -> Request:
         options=tuple(str(option) for option in config.get("options") or ()),
         approvers=(approvers,) if isinstance(approvers, str) else tuple(map(str, approvers)),
         data=config.get("data"), expires=datetime.fromtimestamp(int(item["expires_at"]), UTC),
+        execution=str(item.get("execution", "")),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -28,9 +28,30 @@ class Status(StrEnum):
 
 
 @dataclass(slots=True)
+class Child:
+    """One execution of a sub-workflow: `execution` is its ARN, `attempt` counts those of one step from 1.
+
+    Without `progress` nobody defined the workflow, and its steps are unknown.
+    """
+
+    execution: str
+    workflow: str
+    attempt: int = 1
+    status: Status = Status.RUNNING
+    started: datetime | None = None
+    ended: datetime | None = None
+    progress: Progress | None = None
+
+    @property
+    def steps(self) -> list[StepRun]:
+        return self.progress.ordered() if self.progress is not None else []
+
+
+@dataclass(slots=True)
 class StepRun:
     """One step in one iteration. Times are the cloud's; `attempts` counts the first one too, `retried` is when the
-    latest attempt began that was not the first.
+    latest attempt began that was not the first. `path` are the labels of the steps whose sub-workflows it is in, the outermost
+    first; `children` are the executions that it started itself, one an attempt.
     """
 
     step: str
@@ -46,11 +67,18 @@ class StepRun:
     message: str = ""
     simulated: bool = False
     position: Position = NOWHERE
+    path: tuple[str, ...] = ()
+    children: list[Child] = field(default_factory=list)
 
     @property
     def label(self) -> str:
         """`step`, or `step[2][0]` inside of loops."""
         return self.step + "".join(f"[{index}]" for index in self.iteration)
+
+    @property
+    def place(self) -> str:
+        """`label`, behind those of the steps around it where it is in a sub-workflow: `call[1] > step`."""
+        return " > ".join((*self.path, self.label))
 
     def seconds(self, now: datetime) -> float | None:
         """How long it took, or has taken by `now`."""
@@ -61,9 +89,10 @@ class StepRun:
 
 @dataclass(slots=True)
 class Progress:
-    """All steps of one execution. `depth` of a step is the number of loops around it."""
+    """All steps of one execution. `depth` of a step is the number of loops around it, `path` that of its `StepRun`."""
 
     workflow: Workflow
+    path: tuple[str, ...] = ()
     runs: dict[tuple[str, tuple[int, ...]], StepRun] = field(default_factory=dict)
     depth: dict[str, int] = field(default_factory=dict)
     steps: dict[str, Step] = field(default_factory=dict)
@@ -86,7 +115,7 @@ class Progress:
             known = self.steps.get(step)
             self.runs[key] = StepRun(
                 step, known.label if known else step, known.type if known else "", key[1],
-                position=known.at if known else NOWHERE,
+                position=known.at if known else NOWHERE, path=self.path,
             )
         return self.runs[key]
 
@@ -150,6 +179,9 @@ class Progress:
         return counts
 
 
-def changed(before: Mapping[tuple[str, tuple[int, ...]], Status], runs: Iterable[StepRun]) -> list[StepRun]:
-    """The records whose status is not what it was."""
-    return [run for run in runs if before.get((run.step, run.iteration), Status.NOT_STARTED) is not run.status]
+def nested(runs: Iterable[StepRun]) -> Iterator[StepRun]:
+    """Each of `runs`, followed by the steps of the sub-workflows that it started, and of those that they started."""
+    for run in runs:
+        yield run
+        for child in run.children:
+            yield from nested(child.steps)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from aslant import skills
 from aslant.adapters import clients
@@ -18,9 +18,10 @@ from aslant.settings import Settings
 from infra.local import provision, reasons
 from infra.local.approvals import Approvals, Approver, Decided
 from infra.local.cloud import ExecutionHandle, LocalCloud, Result
+from infra.local.family import Family
 from infra.local.functions import Handler
-from infra.local.progress import Progress, StepRun
-from infra.local.tracking import Tracker, message_of
+from infra.local.progress import Child, Progress, StepRun
+from infra.local.tracking import message_of
 from translator.diagnostics import NOWHERE, Position
 from translator.pipeline import Compilation
 
@@ -45,7 +46,9 @@ class Observer(Protocol):
 class RunError:
     """Why an execution failed: the error's name, its message, and the step with its place in the file, if known.
 
-    `hints` say what this run has to do with it: a retry that does not take the error, simulated data, fast time.
+    `workflow` is the id of the step's workflow. For a sub-workflow, `path` are the labels of the steps that called it, the
+    outermost first. `hints` say what this run has to do with it: a retry that does not take the error, simulated data,
+    fast time.
     """
 
     error: str
@@ -54,14 +57,26 @@ class RunError:
     iteration: tuple[int, ...] = ()
     position: Position = NOWHERE
     hints: tuple[str, ...] = ()
+    workflow: str = ""
+    path: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return self.step + "".join(f"[{index}]" for index in self.iteration)
+
+    @property
+    def place(self) -> str:
+        """`label`, behind those of the steps that called: `call[1] > step`."""
+        return " > ".join((*self.path, self.label))
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """How a run ended: `status` is completed, failed, timed_out or cancelled; `seconds` are the cloud's.
 
-    `usage` sums what steps report (tokens_in, tokens_out, calls); `first_state` are the real seconds from the call
-    until the first state was entered.
+    `steps` are those of the workflow itself; the steps of sub-workflows are in their `children`. `usage` sums what steps
+    report (tokens_in, tokens_out, calls); `first_state` are the real seconds from the call until the first state was
+    entered.
     """
 
     status: str
@@ -82,11 +97,20 @@ class RunResult:
         return max(0.0, (self.stopped - self.started).total_seconds())
 
 
+class _Simulated(NamedTuple):
+    """A step that gave a result in place of a real one. `execution` is the id of its execution."""
+
+    execution: str
+    workflow: str
+    step: str
+    iteration: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class _Facts:
     """What handlers said, gathered from their threads: appending is atomic."""
 
-    simulated: list[tuple[str, str, tuple[int, ...]]] = field(default_factory=list)  # workflow, step, iteration
+    simulated: list[_Simulated] = field(default_factory=list)
     usage: list[Mapping[str, float]] = field(default_factory=list)
 
     def wrap(self, handler: Handler) -> Handler:
@@ -96,8 +120,11 @@ class _Facts:
                 output = result.get("output")
                 if isinstance(output, Mapping) and output.get("simulated") is True:
                     info = event.get("execution")
-                    workflow = str(info.get("workflow", "")) if isinstance(info, Mapping) else ""
-                    self.simulated.append((workflow, str(event.get("step")), tuple(event.get("iteration") or ())))
+                    known = info if isinstance(info, Mapping) else {}
+                    self.simulated.append(_Simulated(
+                        str(known.get("id", "")), str(known.get("workflow", "")), str(event.get("step")),
+                        tuple(event.get("iteration") or ()),
+                    ))  # fmt: skip
                 if isinstance(result.get("usage"), Mapping):
                     self.usage.append(result["usage"])
             return result
@@ -142,8 +169,9 @@ def run(
             "version": main.workflow.version, "run": 1, "user": user}
         handle = cloud.start(arns[main.workflow.id], {"input": dict(input), "execution": info}, execution)
         first_state = time.monotonic() - called
-        known = {compilation.workflow.id for compilation in compilations}
-        loop = _Loop(cloud, handle, main, facts, approvals, observer, stand_ins=arns.keys() - known)
+        known = {compilation.workflow.id: compilation for compilation in compilations}
+        machines = {arn.rpartition(":")[2]: known.get(workflow, workflow) for workflow, arn in arns.items()}
+        loop = _Loop(cloud, handle, main, facts, approvals, observer, Family(cloud, machines))
         ended = loop.follow(timeout)
         return loop.result(ended, execution, first_state)
 
@@ -176,20 +204,18 @@ def registered_skills(modules: Sequence[str]) -> Iterator[None]:
 
 
 class _Loop:
-    """Follows one execution until it ends."""
+    """Follows one execution, and those that it starts, until it ends."""
 
     def __init__(
         self, cloud: LocalCloud, handle: ExecutionHandle, main: Compilation, facts: _Facts,
-        approvals: Approvals | None, observer: Observer | None, *, stand_ins: Set[str],
+        approvals: Approvals | None, observer: Observer | None, family: Family,
     ) -> None:
         self.cloud, self.handle, self.main, self.facts = cloud, handle, main, facts
         self.approvals, self.observer = approvals, observer
-        self.progress = Progress(main.workflow)
-        self.tracker = Tracker(main, self.progress)
+        self.family = family
+        self.progress = family.lead(handle, main).progress
         self.next_tick = 0.0
-        self.simulated_calls = {
-            step.id for step in main.workflow.all_steps() if step.type == "workflow" and step.workflow in stand_ins
-        }
+        self.left: Sequence[Child] = ()  # what still ran at the end
 
     def follow(self, timeout: float | None) -> Result:
         end = None if timeout is None else time.monotonic() + timeout
@@ -219,31 +245,30 @@ class _Loop:
             return None
 
     def _look(self, ended: Result | None) -> None:
-        news = self.tracker.feed(self.handle.events(self.tracker.last_event))
+        news = self.family.look()
+        if ended is not None:
+            self.family.look()  # what it waited for has ended before it did
+            self.left = self.family.close(ended.stopped)
         self._mark_simulated()
         if self.approvals is not None:
-            news |= self.approvals.look(self.progress, self.observer)
-        if ended is not None:
-            self.progress.finish(completed=ended.status == "SUCCEEDED", now=ended.stopped)
-        tick = self.tracker.running and time.monotonic() >= self.next_tick
+            news |= self.approvals.look(self.family.progress, self.observer)
+        tick = self.family.running and time.monotonic() >= self.next_tick
         if self.observer is not None and (news or tick or ended is not None):
             self.next_tick = time.monotonic() + TICK
             self.observer.update(self.cloud.clock.now() if ended is None else ended.stopped)
 
     def _mark_simulated(self) -> None:
-        for workflow, step, iteration in self.facts.simulated:
-            if workflow in ("", self.main.workflow.id) and step in self.progress.steps:
-                self.progress.run(step, iteration).simulated = True
-        for run in self.progress.runs.values():
-            if run.step in self.simulated_calls and run.started is not None:
-                run.simulated = True
+        for one in self.facts.simulated:
+            progress = self.family.progress(one.execution)
+            if progress is not None and one.step in progress.steps:
+                progress.run(one.step, one.iteration).simulated = True
 
     def _simulated(self, steps: Sequence[StepRun]) -> tuple[str, ...]:
         """Ids of simulated steps in the order of the definition; those of a child workflow as `workflow/step`."""
         own = [run.step for run in steps if run.simulated]
         others = [
-            f"{workflow}/{step}" for workflow, step, _ in self.facts.simulated
-            if workflow not in ("", self.main.workflow.id)
+            f"{one.workflow}/{one.step}" for one in self.facts.simulated
+            if one.workflow not in ("", self.main.workflow.id)
         ]
         return tuple(dict.fromkeys([*own, *others]))
 
@@ -274,18 +299,25 @@ class _Loop:
             notes.append("an Express workflow runs each state exactly once here; on AWS it may run one more than once")
         if self.cloud.clock.scale != 1:
             notes.append(f"time ran {self.cloud.clock.scale:g} times as fast; durations are those of the workflow")
+        for child in self.left:
+            notes.append(f"{child.workflow} still ran at the end, which nobody waited for; it was stopped with the run")
         return tuple(notes)
 
     def _error(self, ended: Result, status: str) -> RunError:
         whole = ended.status == "TIMED_OUT"  # the time of the execution ran out, whatever failed before
-        failed = None if whole else self.tracker.culprit(ended.error, message_of(ended.cause))
+        chain = [] if whole else self.family.culprits(self.handle.arn, ended.error, ended.cause)
+        member, failed = chain[-1] if chain else (None, None)
         name = ended.error or {"timed_out": "States.Timeout", "cancelled": "Cancelled"}.get(status, "Failed")
         message = message_of(ended.cause) or (failed.message if failed else "")
         if name == "States.DataLimitExceeded" and "assigned variables" not in message:
             message = f"{message} A state passes on {MAX_PAYLOAD:,} bytes of JSON at most.".strip()
         if whole and not message:
             message = f"the run took longer than its {self.main.definition.get('TimeoutSeconds', 0):g} s"
-        hints = reasons.hints(name, failed, self.progress, self.main.workflow, self.cloud.clock.scale)
+        if failed is not None and name == "States.TaskFailed":
+            name = failed.error  # the engine's name for whatever a child fails with
+        progress = member.progress if member is not None else self.progress
+        workflow = progress.workflow
+        hints = reasons.hints(name, failed, progress, workflow, self.cloud.clock.scale)
         if failed is None:
-            return RunError(name, message, position=self.main.workflow.at, hints=hints)
-        return RunError(name, message, failed.step, failed.iteration, failed.position, hints)
+            return RunError(name, message, position=workflow.at, hints=hints, workflow=workflow.id)
+        return RunError(name, message, failed.step, failed.iteration, failed.position, hints, workflow.id, failed.path)

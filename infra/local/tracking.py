@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from aslant.history.steps import culprit
+from aslant.history.steps import culprit, error_of
 from aslant.history.steps import message_of as message_of
 from aslant.history.timeline import StateVisit, Timeline
 from infra.local.progress import Progress, Status, StepRun
@@ -15,12 +15,16 @@ _STATUS = {
     "running": Status.RUNNING, "succeeded": Status.COMPLETED, "caught": Status.FAILED, "failed": Status.FAILED,
     "timed_out": Status.FAILED, "aborted": Status.CANCELLED,
 }
+Place = tuple[str, tuple[int, ...]]
 # Roles of states that say nothing about how their step ended.
 _SILENT = ("condition", "fork", "join", "bind", "end")
 
 
 class Tracker:
-    """Feed it events in their order; it keeps `progress` up to date."""
+    """Feed it events in their order; it keeps `progress` up to date.
+
+    `started` gathers the executions that steps started, as ARNs; whoever follows those takes them from there.
+    """
 
     def __init__(self, compilation: Compilation, progress: Progress) -> None:
         self._origins = compilation.source_map
@@ -28,6 +32,9 @@ class Tracker:
         self._progress = progress
         self._timeline = Timeline()
         self._failures: list[StepRun] = []
+        self._tries: dict[Place, dict[int, int]] = {}  # of workflow steps, their attempts by the visits that made them
+        self._children: set[str] = set()
+        self.started: list[tuple[StepRun, str]] = []
 
     @property
     def last_event(self) -> int:
@@ -45,6 +52,7 @@ class Tracker:
             if origin is not None and origin.step in self._progress.steps and origin.role not in _SILENT:
                 run = self._progress.run(origin.step, self._iteration(visit))
                 self._apply(visit, origin.role, run)
+                self._note_children(visit, run)
                 self._progress.skip_before(run)
                 changed = True
         return changed
@@ -77,8 +85,15 @@ class Tracker:
         if role in ("step", "escalated"):
             run.attempts = visit.retries + 1
             run.retried = visit.retried
+            if run.type == "workflow":  # which makes a state of its own for each attempt that the engine cannot repeat
+                tries = self._tries.setdefault((run.step, run.iteration), {})
+                tries[visit.event_id] = run.attempts
+                run.attempts = sum(tries.values())
+                run.retried = visit.retried or (visit.started if len(tries) > 1 else None)
         if status is Status.FAILED:
             run.error, run.message = visit.error or "", message_of(visit.cause)
+            if run.error == "States.TaskFailed":  # the child's own error is in the cause
+                run.error = error_of(visit.error, visit.cause)
             limit = self._limits.get(visit.state)
             if run.error == "States.Timeout" and not run.message and isinstance(limit, int | float):
                 run.message = f"the attempt took longer than its {limit:g} s"
@@ -87,6 +102,12 @@ class Tracker:
             self._failures.append(run)
         elif status is Status.COMPLETED:
             run.error = run.message = ""
+
+    def _note_children(self, visit: StateVisit, run: StepRun) -> None:
+        for arn in visit.children:
+            if arn not in self._children:
+                self._children.add(arn)
+                self.started.append((run, arn))
 
     def _goes_on(self, run: StepRun) -> bool:
         choice = self._progress.steps[run.step].config.get("on_reject")

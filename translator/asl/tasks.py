@@ -32,6 +32,7 @@ DATA_LIMIT = "States.DataLimitExceeded"  # not covered by States.ALL
 
 
 Again = Sequence[tuple[Sequence[str], str]]  # error names, and the state that makes another attempt after them
+_AS_BEFORE = "{% $states.input %}"  # another attempt reads the item of the loop there too; a catcher would pass on the error
 
 
 def lambda_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:
@@ -142,7 +143,7 @@ def catchers(
     for names, state in again:
         direct = [name for name in names if name.startswith("States.") and name != TASK_FAILED]
         if direct:
-            found.append({"ErrorEquals": direct, "Next": state})
+            found.append({"ErrorEquals": direct, "Output": _AS_BEFORE, "Next": state})
     for reaction in reactions(step, machine.workflow):
         names = [name for name in reaction.errors if name != ALL]
         if of_child is not None:  # other names are those of steps in the child, which are told apart in a state of their own
@@ -207,6 +208,7 @@ def child_failures(
     return {
         "ErrorEquals": [TASK_FAILED],
         "Assign": {variable: about | {"cause": CAUSE}},
+        **({"Output": _AS_BEFORE} if again else {}),
         "Next": machine.add(block, step, "join", choice, "why"),
     }
 

@@ -45,7 +45,7 @@ def test_a_failing_child_fails_its_parent(skills: Skills) -> None:
     """)
     assert result.status == "failed"
     assert result.error is not None
-    assert result.error.step == "call"
+    assert (result.error.path, result.error.step, result.error.workflow) == (("call",), "f", "kid")
 
 
 def test_each_attempt_is_an_execution_of_its_own(skills: Skills) -> None:
