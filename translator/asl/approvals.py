@@ -63,6 +63,7 @@ def _gate(
     limit = math.ceil(step.timeout or _plain(step, "timeout", None) or DEFAULT_LIMIT)
     # The request expires when the machine stops waiting, whichever of the two limits was written.
     payload["timeout"] = max(1, limit)
+    payload["entered"] = "{% $states.context.State.EnteredTime %}"
     indexes = [writer.bind(Slot("index", loop)) for loop in run.frame.loops]
     name = step.id + (ESCALATED if escalated else "")
     state["TimeoutSeconds"] = config["timeout"] = remaining(name, indexes, str(max(1, limit)), 1)

@@ -78,6 +78,7 @@ def ask(
     payload = state["Arguments"]["Payload"]
     payload["attempt"] = query(f"${count}-1")
     payload["timeout"] = limit
+    payload["entered"] = "{% $states.context.State.EnteredTime %}"
     name = escalated_id(step.id)
     state["TimeoutSeconds"] = config["timeout"] = remaining(name, indexes, str(limit), 1)
     state["Assign"] = {answer: query("$states.result.answer")}

@@ -57,8 +57,10 @@ def invoke(
     payload: dict[str, Any] = {"step": literal(step.id), "execution": EXECUTION, "config": config}
     if kind in STEP_TYPES and STEP_TYPES[kind].folder != kind:
         payload["type"] = kind
-    if token:  # an attempt of an approval is a request of its own; attempts of other steps are counted by their records
+    if token:  # an attempt of an approval is a request of its own
         payload["attempt"] = machine.attempt(step, "$states.context.State.RetryCount")
+    elif plan:  # what the plan's delays go by; it begins anew when the step is entered again
+        payload["attempt"] = query("$states.context.State.RetryCount")
     if run.frame.loops:
         payload["iteration"] = query(machine.iteration(writer, run.frame))
     if secrets:

@@ -108,6 +108,38 @@ def test_an_answer_while_the_execution_rests_is_kept_for_its_next_run(approvals,
     assert approvals.pending("acme") == ([], None)
 
 
+def test_an_answer_just_before_a_later_run_asks_is_kept_for_it(approvals, machine, ask, paused):
+    identifier = ask(token="first-run")
+    paused.add(REF.execution)
+    machine.fail = ApprovalClosed("nobody waits")
+    decision = approvals.decide("acme", identifier, "approve", by=person("ann"))
+    for _ in range(2):  # the timer comes by in between
+        approvals.wake("acme", identifier, lambda item, kind: None)
+    machine.fail = None
+    asked_again(approvals, "second-run")
+    assert machine.calls == [("success", "second-run", decision)]
+
+
+def test_what_was_never_delivered_leaves_the_list_with_its_execution(approvals, machine, ask, paused):
+    identifier = ask()
+    paused.add(REF.execution)
+    machine.fail = ApprovalClosed("nobody waits")
+    approvals.decide("acme", identifier, "approve", by=person("ann"))
+    assert [item["status"] for _, item in approvals.store.waiting("acme", None)] == ["approved"]
+    approvals.cancel("acme", REF.execution)
+    assert list(approvals.store.waiting("acme", None)) == []
+    assert approvals.read("acme", identifier)["status"] == "approved"
+
+
+def test_the_time_to_answer_counts_from_when_the_state_was_entered(approvals, time):
+    config = ApprovalConfig(timeout=100)
+    time.now += 7
+    item, _ = approvals.request(
+        config, tenant="acme", ref=REF, token="t", workflow="release", requester="", entered=float(NOW)
+    )
+    assert item["expires_at"] == NOW + 100, "not later than the machine's own limit"
+
+
 def test_a_later_run_keeps_what_was_said_and_when_it_ends(approvals, machine, ask, time):
     identifier = ask(token="first-run", quorum=2, timeout=100)
     approvals.decide("acme", identifier, "approve", by=person("ann"))

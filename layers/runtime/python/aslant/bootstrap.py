@@ -87,17 +87,18 @@ def approvals(settings: Settings) -> Approvals:
     from aslant.adapters.aws_approvals import DynamoApprovals, StepFunctionsCallbacks
     from aslant.adapters.kms import KmsCipher
     from aslant.approvals.service import Approvals
+    from aslant.executions.states import FINAL
 
-    def is_paused(tenant: str, execution: str) -> bool:
+    def goes_on(tenant: str, execution: str) -> bool:
         from aslant.adapters.dynamo_executions import DynamoExecutions
 
         store = DynamoExecutions(settings.region, settings.executions_table, artifacts(settings))
         record = store.read(tenant, execution)
-        return record is not None and record.status == "paused"
+        return record is not None and record.status not in FINAL
 
     return Approvals(
         DynamoApprovals(settings.region, settings.executions_table), StepFunctionsCallbacks(settings.region),
-        KmsCipher(settings.region, settings.key), timers(settings), is_paused,
+        KmsCipher(settings.region, settings.key), timers(settings), goes_on,
     )
 
 

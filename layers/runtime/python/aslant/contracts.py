@@ -75,6 +75,7 @@ class StepInvocation(TypedDict):
     secrets: NotRequired[dict[str, list[str | SecretPart | ValuePart]]]
     retry: NotRequired[RetryPlan]
     token: NotRequired[str]  # the task token, for a step that waits for an answer
+    entered: NotRequired[str]  # when its state was entered (ISO 8601): the time to answer counts from then
     timeout: NotRequired[int]  # seconds that this attempt may take
 
 

@@ -23,7 +23,7 @@ HTTP = ["HttpError", "ServerError", "RateLimited", "AuthenticationError", "Autho
 CRASHES = ["Lambda.Unknown", "Runtime.ExitError"]
 
 # What is retried when a retry lists no errors.
-RETRYABLE = ["NetworkError", "RateLimited", "ServerError", "StepInProgress", *TIMEOUTS, *CRASHES]
+RETRYABLE = ["NetworkError", "RateLimited", "ServerError", *TIMEOUTS, *CRASHES]
 # What is never retried, listed or not.
 NEVER_RETRIED = frozenset({"ValidationError", "AuthenticationError", "AuthorizationError", "SecretNotFound"})
 

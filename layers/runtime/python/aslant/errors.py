@@ -107,7 +107,11 @@ class StepTypeUnavailable(StepError):
 
 
 class StepInProgress(StepError):
-    """Another attempt of the same step holds its lease."""
+    """Another attempt of the same step holds its lease.
+
+    It leaves the function as one of Lambda's own failures, which every state that calls Lambda tries again
+    (`aslant.step.WAITS`).
+    """
 
     retryable = True
 

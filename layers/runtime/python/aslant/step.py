@@ -29,9 +29,10 @@ from aslant.executions.records import Failure, StepRecord
 from aslant.leases import Lease
 from aslant.ports import StepKey
 from aslant.settings import Settings
-from aslant.values import compact, exact, size
+from aslant.values import exact, size
 
 ConfigT = TypeVar("ConfigT", bound=Config)
+N = TypeVar("N", int, float)
 Handler = Callable[[Any, Any], StepResult]
 
 _RESERVE = 0.5       # seconds before the function's own end in which an error can still be reported
@@ -39,6 +40,8 @@ _LONGEST = 900.0     # seconds; no Lambda function runs longer
 _RECORDING = 30.0    # seconds after an attempt's end in which its result is still tried to be recorded
 _REPORT = 0.2        # seconds before the function's own end in which the last try to record a result must be over
 _MAX_CAUSE = 30_000  # characters; Step Functions cuts a cause at 32,768
+# What a step whose turn has not come leaves under: every state that calls Lambda tries this name again, at no byte more.
+WAITS = "Lambda.TooManyRequestsException"
 _MAX_MESSAGE = 4_000  # characters of a message in a record
 
 
@@ -59,6 +62,7 @@ class StepRun:
     deadline: float
     token: str | None
     settings: Settings
+    entered: str | None = None
     run: int = 1
     user: str = ""
     redactor: secrets.Redactor = field(default_factory=secrets.Redactor)
@@ -95,6 +99,7 @@ def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True, rec
             observability.listen()
             run: StepRun | None = None
             record: _Record | None = None
+            raw: Any = None
             try:
                 run = read_run(step_type, event, context)
                 record = _Record(run, context, time.monotonic())
@@ -110,6 +115,8 @@ def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True, rec
                 failure = _failure(error, event, run)
                 if record is not None:
                     record.fail(error)
+            finally:
+                del raw  # a tool that shows the variables of a traceback's frames must not find secrets
             # Raised out here so that no traceback carries the values that the logic worked on.
             raise failure
 
@@ -155,7 +162,8 @@ class _Record:
             self._log("recorded")
             return {"output": record.output}
         self.began = record
-        run.attempt = record.attempts - 1
+        if "attempt" not in event:
+            run.attempt = record.attempts - 1
         return None
 
     def complete(self, done: StepResult) -> StepResult:
@@ -215,7 +223,8 @@ def _part(step_type: str, event: StepInvocation) -> str:
     """
     part = event.get("part")
     if part is None and isinstance(event["config"], dict) and list(event["config"]) == ["evaluate"]:
-        trees = compact(event["config"]["evaluate"].get("expressions"))
+        evaluate = event["config"]["evaluate"]
+        trees = repr(evaluate.get("expressions")) if isinstance(evaluate, dict) else ""
         part = "evaluate:" + hashlib.sha256(trees.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return str(part or "")
 
@@ -237,10 +246,16 @@ def read_run(step_type: str, event: Any, context: Any) -> StepRun:
         raise ValidationError("`execution` of the payload is neither an ARN nor an object")
     limit = _LONGEST
     if event.get("timeout") is not None:
-        limit = min(limit, float(event["timeout"]))
+        limit = min(limit, _number(event, "timeout", float))
     if context is not None and hasattr(context, "get_remaining_time_in_millis"):
         left = context.get_remaining_time_in_millis() / 1000
         limit = min(limit, left - min(_RESERVE, left / 10))
+    iteration = event.get("iteration") or ()
+    if not isinstance(iteration, list | tuple) or not all(_is_index(index) for index in iteration):
+        raise ValidationError("`iteration` of the payload is no list of indexes")
+    plan = event.get("retry")
+    if plan is not None and not _is_plan(plan):
+        raise ValidationError("`retry` of the payload is no plan of retries")
     return StepRun(
         step=event["step"],
         type=str(event.get("type") or step_type),
@@ -248,13 +263,35 @@ def read_run(step_type: str, event: Any, context: Any) -> StepRun:
         tenant=str(info.get("tenant") or "default"),
         workflow=str(info.get("workflow") or ""),
         user=str(info.get("user") or ""),
-        iteration=tuple(int(index) for index in event.get("iteration") or ()),
-        attempt=int(event.get("attempt") or 0),
+        iteration=tuple(int(index) for index in iteration),
+        attempt=_number(event, "attempt", int),
         deadline=time.monotonic() + limit,
         token=event.get("token"),
+        entered=event.get("entered"),
         settings=Settings.read(),
-        run=int(info.get("run") or 1),
+        run=_number(info, "run", int) or 1,
     )
+
+
+def _number(given: Mapping[str, Any], name: str, kind: Callable[[Any], N]) -> N:
+    """A number that is not below 0; 0 when it is not given."""
+    value = given.get(name)
+    if value is None:
+        return kind(0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+        raise ValidationError(f"`{name}` of the payload is no number of the kind that belongs there")
+    return kind(value)
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9 and value == int(value)
+
+
+def _is_plan(plan: Any) -> bool:
+    if not isinstance(plan, dict) or not isinstance(plan.get("delays"), list) or not isinstance(plan.get("on"), list):
+        return False
+    numbers = [plan.get("max_attempts"), *plan["delays"]]
+    return all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers)
 
 
 def checked(result: StepResult, run: StepRun) -> StepResult:
@@ -300,7 +337,8 @@ def _failure(error: BaseException, event: StepInvocation | Any, run: StepRun | N
         if name is not None:
             message = f"{message} ({type(error).__name__})"
     retry_after = getattr(error, "retry_after", None)
-    if name is None and isinstance(error, StepError) and type(error).__module__ == StepError.__module__:
+    ours = type(error).__module__ == StepError.__module__ and not isinstance(error, StepInProgress)
+    if name is None and isinstance(error, StepError) and ours:
         clean = type(error).__new__(type(error))
         StepError.__init__(clean, message, retry_after=retry_after)
         return clean
@@ -309,6 +347,8 @@ def _failure(error: BaseException, event: StepInvocation | Any, run: StepRun | N
 
 def _name(error: BaseException) -> str:
     """The error's name in the state machine."""
+    if isinstance(error, StepInProgress):
+        return WAITS
     if isinstance(error, _Settled):
         return error.failure.error
     return "Runtime.ExitError" if isinstance(error, SystemExit) else type(error).__name__
@@ -317,9 +357,13 @@ def _name(error: BaseException) -> str:
 def _message(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"the step's code ended its process with {error.code}"
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a class of somebody else's, which fails at this
+        return f"{_name(error)}, whose text cannot be read"
     if isinstance(error, KeyError):
-        return f"missing key {error}"
-    return str(error) or _name(error)
+        return f"missing key {text}"
+    return text or _name(error)
 
 
 def _label(name: str, iteration: tuple[int, ...]) -> str:

@@ -40,27 +40,32 @@ class Asked(NamedTuple):
 class Approvals:
     """Asks and decides for one installation. `clock` gives epoch seconds.
 
-    `is_paused` says of an execution (tenant, id) whether it only rests: then an answer is kept for its next run.
+    `goes_on` says of an execution (tenant, id) whether it has not ended: then an answer that nobody waits for at the moment
+    is kept for its next run, which asks again.
     """
 
     store: ApprovalStore
     callbacks: Callbacks
     cipher: Cipher
     timers: Timers
-    is_paused: Callable[[str, str], bool]
+    goes_on: Callable[[str, str], bool]
     clock: Callable[[], float] = clock.now
 
     def request(
-        self, config: ApprovalConfig, *, tenant: str, ref: keys.ApprovalRef, token: str, workflow: str, requester: str
+        self, config: ApprovalConfig, *, tenant: str, ref: keys.ApprovalRef, token: str, workflow: str, requester: str,
+        entered: float | None = None,
     ) -> Asked:
-        """Stores a request. The same one again (a repeated call, or a later run of the execution) keeps what was decided.
+        """Stores a request; its time counts from when the machine entered the state, `entered` (epoch seconds).
+
+        The same one again (a repeated call, or a later run of the execution) keeps what was decided.
 
         A request that waits gets the new token, and one that was decided answers it at once. One that was cancelled
         with its execution begins anew.
         """
         identifier = keys.approval_id(ref)
         sealed = self.cipher.encrypt(token, _context(tenant, identifier))
-        fresh = _new(config, tenant, ref, identifier, workflow, requester, int(self.clock())) | {"token": sealed}
+        now = self.clock() if entered is None else min(entered, self.clock())
+        fresh = _new(config, tenant, ref, identifier, workflow, requester, int(now)) | {"token": sealed}
         item = self.store.create(fresh)
         if item is None:
             self._arm(fresh)
@@ -143,6 +148,8 @@ class Approvals:
         for item in self.store.of_execution(tenant, execution):
             if item["status"] == "pending":
                 self._close(item, "cancelled")
+            elif item["status"] in ("approved", "rejected") and not item.get("delivered"):
+                self._delivered(item)  # nobody is there any more
 
     def set_aside(
         self, tenant: str, execution: str, *, run: int, chosen: Callable[[str, tuple[int, ...], int], bool]
@@ -213,12 +220,15 @@ class Approvals:
         raise ApprovalClosed(f"the approval of {item['step']} was {item['status']} by {item['decided_by']} already")
 
     def _deliver(self, item: Item) -> None:
-        """Calls back for an answer that was given just now: somebody must be waiting, or the execution rests."""
+        """Calls back for an answer that was given just now, in time.
+
+        Nobody waits where the execution rests or has ended, or where a later run is about to ask.
+        """
         try:
             self._call(item, self._token(item))
         except ApprovalClosed:
-            if self.is_paused(item["tenant"], item["execution"]):
-                return  # the next run finds the answer
+            if self.goes_on(item["tenant"], item["execution"]):
+                return
             self._close(item, "expired")
             raise
         self._delivered(item)
@@ -228,7 +238,7 @@ class Approvals:
         try:
             self._call(item, token)
         except ApprovalClosed:
-            if self.is_paused(item["tenant"], item["execution"]):
+            if self.goes_on(item["tenant"], item["execution"]):
                 return
         self._delivered(item)
 
