@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="waits, retry pauses, approvals and the time of the whole run go N times faster; the work of steps and"
             " their own timeouts stay real")
     parser.add_argument("--timeout", type=_seconds, metavar="S", help="stop the run after S seconds")
-    parser.add_argument("--json", action="store_true", help="print one JSON document with everything at the end; steps[].children have what ran in sub-workflows")
+    parser.add_argument("--json", action="store_true", help="print one JSON document with everything at the end")
     parser.add_argument("--watch", action=argparse.BooleanOptionalAction, default=None,
         help="show progress (default: yes, as a live tree on a terminal and as lines elsewhere; not with --json)")
     parser.add_argument("--timeline", action="store_true", help="show at the end when each step ran, as a bar chart")

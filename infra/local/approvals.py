@@ -13,9 +13,10 @@ from aslant.approvals.rules import ROLE, Person
 from aslant.errors import ApprovalClosed
 from aslant.settings import Settings
 from infra.local.cloud import LocalCloud
-from infra.local.progress import Progress, Status
+from infra.local.progress import Status
 
 if TYPE_CHECKING:
+    from infra.local.family import Family
     from infra.local.runner import Observer
 
 Json = Any
@@ -51,7 +52,6 @@ class Decision(NamedTuple):
     comment: str = ""
 
 
-Find = Callable[[str], Progress | None]
 Approver = Callable[[Request], Decision | None]  # None leaves the question open
 
 
@@ -86,28 +86,26 @@ class Approvals:
     _seen: dict[str, Decided] = field(default_factory=dict)
     _next: float = 0.0
 
-    def look(self, find: Find, observer: Observer | None) -> bool:
-        """Puts new questions to the approver and carries out what it decides; True when there is something new.
-
-        `find` gives the progress of an execution by its id.
-        """
+    def look(self, family: Family, observer: Observer | None) -> bool:
+        """Puts new questions to the approver and carries out what it decides; True when there is something new."""
         news = False
         if time.monotonic() >= self._next:
             waiting, _ = bootstrap.approvals(self.settings).pending(self.tenant)
             for item in waiting:
                 if item["approval_id"] not in self._seen:
                     news = True
-                    self._put(_request(item), find, observer)
+                    family.look()  # the question may be newer than the last look
+                    self._put(_request(item), family, observer)
             self._next = time.monotonic() + PAUSE
         for entry in self.decided:
             if entry.outcome == "open":
-                _mark(find, entry.request)
+                _mark(family, entry.request)
         return news
 
-    def _put(self, request: Request, find: Find, observer: Observer | None) -> None:
+    def _put(self, request: Request, family: Family, observer: Observer | None) -> None:
         entry = self._seen[request.id] = Decided(request)
         self.decided.append(entry)
-        _mark(find, request)
+        _mark(family, request)
         if observer is not None:
             observer.update(self.cloud.clock.now())
             observer.pause()
@@ -142,8 +140,8 @@ class Approvals:
             number += 1
 
 
-def _mark(find: Find, request: Request) -> None:
-    progress = find(request.execution)
+def _mark(family: Family, request: Request) -> None:
+    progress = family.progress(request.execution)
     if progress is not None and request.step in progress.steps:
         run = progress.run(request.step, request.iteration)
         if run.status is Status.RUNNING:

@@ -251,7 +251,7 @@ class _Loop:
             self.left = self.family.close(ended.stopped)
         self._mark_simulated()
         if self.approvals is not None:
-            news |= self.approvals.look(self.family.progress, self.observer)
+            news |= self.approvals.look(self.family, self.observer)
         tick = self.family.running and time.monotonic() >= self.next_tick
         if self.observer is not None and (news or tick or ended is not None):
             self.next_tick = time.monotonic() + TICK

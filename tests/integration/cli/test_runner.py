@@ -78,7 +78,7 @@ def test_an_answer_in_time_stands_when_the_deadline_passes_later() -> None:
 
 def test_a_late_answer_changes_nothing() -> None:
     notes = Notes()
-    result = ran(ASK.replace("TIMEOUT", "1"), approver=after(2.5, Decision("approve")), observer=notes)
+    result = ran(ASK.replace("TIMEOUT", "3"), approver=after(4.5, Decision("approve")), observer=notes)
     assert result.output == {"show": {"who": "timeout", "ok": False}}
     assert [decided.outcome for decided in result.approvals] == ["open"]
     assert any("too late" in text for text in notes.said)

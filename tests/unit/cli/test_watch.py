@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from infra.cli.watch import Lines, Tree, duration
-from infra.local.progress import Progress, Status
+from infra.local.progress import Child, Progress, Status, nested
 from translator.model.workflow import Edge, Step, Workflow
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -157,6 +157,58 @@ def test_names_cannot_steer_the_terminal() -> None:
     tree.start(board, START)
     tree.stop()
     assert "\x1b" not in stream.getvalue() and "\x07" not in stream.getvalue()
+
+
+def family() -> tuple[Progress, Progress]:
+    """A step that calls a workflow for the second time, and the steps of that second attempt."""
+    board = Progress(Workflow("w", "Parent", (Step("call", "workflow", workflow="kid"),)))
+    call = board.run("call")
+    call.status, call.started, call.attempts = Status.RUNNING, START, 2
+    for attempt, path in ((1, "call"), (2, "call (attempt 2)")):
+        kid = Progress(Workflow("kid", "Kid", (Step("work", "skill"),), finally_=(Step("tidy", "skill"),)), (path,))
+        call.children.append(Child(f"arn:{attempt}", "kid", attempt, started=at(attempt), progress=kid))
+        settle(kid, "work", (), Status.FAILED, attempt, attempt + 1)
+    kid.run("work").children.append(Child("arn:3", "elsewhere"))
+    return board, kid
+
+
+def test_steps_of_a_child_follow_the_step_that_called_it() -> None:
+    board, kid = family()
+    kid.run("tidy")
+    assert [run.place for run in nested(board.ordered())] == [
+        "call", "call > work", "call (attempt 2) > work", "call (attempt 2) > tidy"]
+
+
+def test_lines_tell_the_steps_of_each_attempt_apart() -> None:
+    board, kid = family()
+    stream = io.StringIO()
+    lines = Lines(stream)
+    lines.start(board, START)
+    lines.update(at(3))
+    kid.run("tidy").status, kid.run("tidy").started = Status.RUNNING, at(4)
+    lines.update(at(4))
+    told = [line.split(maxsplit=1)[1] for line in stream.getvalue().splitlines()]
+    assert [" ".join(line.split()) for line in told] == [
+        "running call", "failed call > work (1.0 s)", "retrying call (attempt 2)", "failed call (attempt 2) > work (1.0 s)",
+        "running call (attempt 2) > tidy",
+    ]
+
+
+def test_the_tree_has_a_branch_for_each_attempt() -> None:
+    board, _ = family()
+    stream = io.StringIO()
+    tree = Tree(Console(file=stream, width=100, force_terminal=True, color_system=None))
+    tree.start(board, START)
+    tree.update(at(5))
+    tree.stop()
+    shown = [line.strip("\r│ └├─") for line in stream.getvalue().rsplit("Parent", 1)[1].splitlines()[1:8]]
+    assert [line.split("  ")[0] for line in shown] == [
+        "▶ call", "attempt 1", "✗ work", "finally", "· tidy", "attempt 2", "✗ work"]
+    del board.run("call").children[0]
+    stream.truncate(0)
+    tree.start(board, START)
+    tree.stop()
+    assert "✗ work" in stream.getvalue() and "attempt 1" not in stream.getvalue()
 
 
 @pytest.mark.parametrize(("seconds", "text"), [

@@ -138,3 +138,62 @@ def test_events_that_make_no_sense_do_not_break_it():
         ]
     )
     assert timeline.visits == [] and timeline.status == "succeeded"
+
+
+def started(name, resource, output):
+    return {"resourceType": "states", "resource": resource, "output": f'{{"ExecutionArn": "{name}", "StartDate": 1.5}}', **output}
+
+
+def test_an_execution_that_a_state_waits_for_is_its_child_from_its_start_on_one_an_attempt():
+    timeline = Timeline()
+    events = history(
+        (0, "ExecutionStarted"),
+        (1, "TaskStateEntered", {"name": "call"}),
+        (2, "TaskScheduled", {}),
+        (3, "TaskStarted", {}),
+        (4, "TaskSubmitted", started("arn:1", "startExecution.sync:2", {})),
+        (5, "TaskFailed", {"error": "States.TaskFailed"}),
+        (6, "TaskScheduled", {}),
+        (7, "TaskSubmitted", started("arn:2", "startExecution.sync", {})),
+        (8, "TaskSucceeded", started("arn:2", "startExecution.sync", {})),
+        (9, "TaskStateExited", {"name": "call"}),
+    )
+    timeline.feed(events[:4])
+    assert timeline.visits[0].children == []
+    (changed,) = timeline.feed(events[4:5])
+    assert (changed.state, changed.status, changed.children) == ("call", "running", ["arn:1"])
+    timeline.feed(events[5:])
+    assert timeline.visits[0].children == ["arn:1", "arn:2"]
+
+
+def test_an_execution_that_nobody_waits_for_is_a_child_of_its_own_iteration():
+    timeline = Timeline.from_events(
+        history(
+            (0, "ExecutionStarted"),
+            (1, "MapStateEntered", {"name": "each"}),
+            (2, "MapStateStarted", {"length": 2}),
+            (3, "MapIterationStarted", {"name": "each", "index": 0}),
+            (4, "TaskStateEntered", {"name": "call"}),
+            (3, "MapIterationStarted", {"name": "each", "index": 1}),
+            (6, "TaskStateEntered", {"name": "call"}),
+            (7, "TaskSucceeded", started("arn:b", "startExecution", {})),
+            (5, "TaskSucceeded", started("arn:a", "startExecution", {})),
+        )
+    )
+    assert [(visit.path, visit.children) for visit in timeline.visits[1:]] == [
+        ((("each", 0),), ["arn:a"]), ((("each", 1),), ["arn:b"]),
+    ]  # fmt: skip
+
+
+def test_what_names_no_execution_is_no_child():
+    for details in (
+        {"resourceType": "states", "resource": "startExecution.sync:2", "output": "{..."},
+        {"resourceType": "states", "resource": "startExecution.sync:2", "output": "[1]"},
+        {"resourceType": "states", "resource": "startExecution.sync:2"},
+        started(1, "startExecution", {"output": '{"ExecutionArn": 1}'}),
+        started("arn", "invoke", {"resourceType": "lambda"}),
+    ):
+        timeline = Timeline.from_events(history(
+            (0, "ExecutionStarted"), (1, "TaskStateEntered", {"name": "a"}), (2, "TaskSubmitted", details),
+        ))  # fmt: skip
+        assert (timeline.visits[0].children, timeline.visits[0].status) == ([], "running")
