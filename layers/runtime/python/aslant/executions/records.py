@@ -77,7 +77,7 @@ class Execution:
 class Run:
     """One execution of the state machine. `entered` is what it was given; see `aslant.contracts.ExecutionInfo`.
 
-    `detail` is the step of a rerun, or the number of the checkpoint of a restore.
+    `detail` is the step of a rerun, the number of the checkpoint of a restore, or that of the run that recover goes on with.
     """
 
     number: int

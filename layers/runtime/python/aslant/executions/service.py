@@ -273,14 +273,22 @@ class Executions:
         try:
             described = self.machines.describe(execution.arn)
         except NotFoundError:
-            began = any(step.run == execution.run for step in self.store.steps(execution.tenant, execution.id))
-            if began and execution.status == "running":
-                return self._again.go(execution, Wish("recover", run.by))
+            if execution.status == "running" and self._began(execution):
+                return self._again.go(execution, Wish("recover", run.by, None, str(run.number)))
             return self._launcher.launch(execution, run)
         if self.record_end is not None and described.get("status") != "RUNNING":
             self.record_end(execution, described)
             return self.get(execution.tenant, execution.id)
         return execution
+
+    def _began(self, execution: Execution) -> bool:
+        """Whether a run that the engine has lost had begun. Waits and approvals show in its history only, if that is left."""
+        if any(step.run == execution.run for step in self.store.steps(execution.tenant, execution.id)):
+            return True
+        try:
+            return next(iter(self.machines.history(execution.arn)), None) is not None
+        except NotFoundError:
+            return False
 
     def _become(
         self, tenant: str, id: str, status: states.Status, by: str, reason: str, *, alone: bool

@@ -1,0 +1,231 @@
+"""What outlives `aslant dev`: everything, however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integration.cli.processes import environment
+from tests.integration.dev.running import LIMIT, Dev, Line
+
+CHILD = """\
+dialect: canonical
+id: child
+outputs: {done: "{{ steps.inside.output }}"}
+steps:
+  - {id: rest, type: wait, seconds: 1}
+  - {id: inside, type: skill, depends_on: [rest], config: {skill: note, parameters: {name: inside, seconds: 0.2}}}
+"""
+JOURNEY = """\
+dialect: canonical
+id: journey
+steps:
+  - {id: first, type: skill, config: {skill: note, parameters: {name: first, seconds: 0.1}}}
+  - id: both
+    type: parallel
+    depends_on: [first]
+    branches:
+      - name: left
+        steps:
+          - {id: left, type: skill, config: {skill: note, parameters: {name: left, seconds: 0.2}}}
+          - {id: odd, type: skill, on_failure: continue, depends_on: [left], config: {skill: shaky, parameters: {name: odd}}}
+          - {id: after_odd, type: skill, depends_on: [odd], config: {skill: note, parameters: {name: after_odd}}}
+      - name: right
+        steps:
+          - {id: nap, type: wait, seconds: 2}
+          - {id: right, type: skill, depends_on: [nap], config: {skill: note, parameters: {name: right, seconds: 0.1}}}
+  - {id: ask, type: approval, depends_on: [both], config: {message: "On?", timeout: 3600}}
+  - {id: kid, type: workflow, workflow: child, depends_on: [ask]}
+  - id: each
+    type: foreach
+    depends_on: [kid]
+    items: [1, 2, 3]
+    max_parallel: 1
+    steps:
+      - {id: inner, type: skill, config: {skill: note, parameters: {name: "inner-{{ item }}", seconds: 0.1}}}
+  - {id: last, type: skill, depends_on: [each], config: {skill: note, parameters: {name: last}}}
+"""
+LABELS = {  # what the skill notes, by the step that is recorded
+    "first": "first", "left": "left", "after_odd": "after_odd", "right": "right", "inside": "inside", "last": "last",
+    "inner[0]": "inner-1", "inner[1]": "inner-2", "inner[2]": "inner-3",
+}  # fmt: skip
+
+
+def recorded(folder: Path) -> set[str]:
+    """Labels of the steps that the journal has as completed."""
+    database = sqlite3.connect(folder / ".aslant" / "journal.db")
+    rows = database.execute("SELECT body FROM items WHERE tab = 'aslant-executions'").fetchall()
+    database.close()
+    items = [json.loads(body) for (body,) in rows]
+    return {
+        item["step"]["S"] + "".join(f"[{index}]" for index in json.loads(item.get("iteration", {"S": "[]"})["S"]))
+        for item in items if item["sk"]["S"].startswith("step#") and item["status"]["S"] == "completed"
+    }
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_at_any_moment_it_goes_on_and_repeats_nothing_that_was_finished(
+    dev: Callable[..., Dev], line: Line, tmp_path: Path, seed: int
+) -> None:
+    choice = random.Random(seed)
+    (tmp_path / "journey.yaml").write_text(JOURNEY, encoding="utf-8")
+    (tmp_path / "child.yaml").write_text(CHILD, encoding="utf-8")
+    running = dev("journey.yaml")
+    id = line.start("journey")
+    before: list[tuple[set[str], int]] = []  # what was recorded at each kill, and how many notes there were
+    approved = False
+    for _ in range(5):
+        until = time.monotonic() + choice.uniform(0.2, 3.0)
+        while time.monotonic() < until:
+            if not approved and line.json("approvals", id):
+                line.json("approve", id[:8], "ask", "--comment", "yes")
+                approved = True
+            time.sleep(0.05)
+        running.kill()
+        before.append((recorded(tmp_path), len(line.notes())))
+        running = dev()
+    if not approved:
+        line.waiting(id)
+        line.json("approve", id, "ask")
+    ended = line.status(id, "completed", "failed", "timed_out", "cancelled")
+    assert ended["status"] == "completed" and ended["output"] == {"last": "last"}, ended["error"]
+    notes = line.notes()
+    for done, count in before:
+        again = set(notes[count:]) & {LABELS[label] for label in done if label in LABELS}
+        assert not again, f"{again} ran again, though they had finished"
+        if "after_odd" in done:
+            assert "odd" not in notes[count:], "the failure that the workflow had gone on after was tried again"
+    assert set(notes) == {*LABELS.values(), "odd"}
+    events = line.until(
+        lambda: line.json("events", id), lambda found: any(one["event_type"] == "workflow_completed" for one in found)
+    )
+    assert len({one["event_id"] for one in events}) == len(events)
+    assert running.stop() == 0
+
+
+def test_a_wait_keeps_its_deadline_and_an_answer_stays(dev: Callable[..., Dev], line: Line, tmp_path: Path) -> None:
+    (tmp_path / "slow.yaml").write_text("""\
+dialect: canonical
+id: slow
+steps:
+  - {id: ask, type: approval, config: {message: "On?", timeout: 3600}}
+  - {id: nap, type: wait, seconds: 8, depends_on: [ask]}
+""", encoding="utf-8")
+    running = dev("slow.yaml")
+    id = line.start("slow")
+    expires = line.waiting(id)[0]["expires_at"]
+    running.kill()
+    running = dev()
+    assert [one["id"] for one in running.document["continued"]] == [id]
+    assert line.waiting(id)[0]["expires_at"] == expires
+    line.json("approve", id)
+    nap = line.until(lambda: _step(line.json("show", id), "nap"), lambda step: step["status"] == "running")
+    running.kill()
+    dev()
+    ended = line.status(id, "completed")
+    assert [one["why"] for one in ended["runs"]] == ["start", "recover", "recover"]
+    # The deadline is the one of the first wait, so the second is shorter by what was gone of it.
+    end = _seconds(_step(ended, "nap")["finished_at"])
+    assert _seconds(nap["started_at"]) + 7.5 <= end
+    assert _step(ended, "nap")["duration"] < 8 or end < _seconds(nap["started_at"]) + 12
+
+
+def _step(view: dict, name: str) -> dict:
+    return next(step for step in view["steps"] if step["step"] == name)
+
+
+def _seconds(text: str) -> float:
+    from datetime import datetime
+
+    return datetime.fromisoformat(text).timestamp()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_in_order_it_ends_soon_even_when_a_skill_hangs(
+    dev: Callable[..., Dev], line: Line, tmp_path: Path, number: int
+) -> None:
+    (tmp_path / "hangs.yaml").write_text("""\
+dialect: canonical
+id: hangs
+steps:
+  - {id: hang, type: skill, config: {skill: note, parameters: {name: hang, seconds: 600}}}
+""", encoding="utf-8")
+    running = dev("hangs.yaml")
+    id = line.start("hangs")
+    line.until(line.notes)
+    started = time.monotonic()
+    assert running.stop(number) == 0
+    assert time.monotonic() - started < 15
+    assert "Traceback" not in running.errors() and "has stopped" in running.errors()
+    code, _, err = line("list")
+    assert code == 2 and "no `aslant dev` is running" in err and "aslant dev" in err
+    again = dev()
+    assert [one["id"] for one in again.document["continued"]] == [id]
+    assert line.json("show", id)["status"] == "running"
+
+
+def test_one_process_for_a_directory(dev: Callable[..., Dev], tmp_path: Path) -> None:
+    running = dev()
+    second = subprocess.run(
+        [sys.executable, "-m", "infra.cli.main", "dev", "--port", "0"], cwd=tmp_path, env=environment(), text=True,
+        capture_output=True, timeout=LIMIT, check=False,
+    )
+    assert second.returncode == 2 and f"process {running.process.pid}" in second.stderr
+    assert len(second.stderr.splitlines()) == 1
+    port = running.document["url"].rpartition(":")[2]
+    third = subprocess.run(
+        [sys.executable, "-m", "infra.cli.main", "dev", "--port", port, "--data", "other"], cwd=tmp_path, env=environment(),
+        text=True, capture_output=True, timeout=LIMIT, check=False,
+    )
+    assert third.returncode == 2 and f"port {port} is in use" in third.stderr
+    assert len(third.stderr.splitlines()) == 1
+
+
+def test_the_files_of_one_that_was_killed_are_not_taken_for_it(dev: Callable[..., Dev], line: Line, tmp_path: Path) -> None:
+    running = dev()
+    running.kill()
+    address = json.loads((tmp_path / ".aslant" / "dev.json").read_text(encoding="utf-8"))
+    address["pid"] = os.getpid()  # an id that another process has by now
+    (tmp_path / ".aslant" / "dev.json").write_text(json.dumps(address), encoding="utf-8")
+    code, _, err = line("list")
+    assert code == 2 and "no `aslant dev` is running" in err
+    assert line("list", "--endpoint", address["url"])[0] == 2
+
+
+def test_a_directory_of_a_newer_version_or_of_something_else_is_refused(line: Line, tmp_path: Path) -> None:
+    folder = tmp_path / ".aslant"
+    folder.mkdir()
+    database = sqlite3.connect(folder / "journal.db")
+    database.execute("PRAGMA user_version = 99")
+    database.commit()
+    database.close()
+    code, _, err = line("dev", "--port", "0")
+    assert code == 2 and "newer version" in err and len(err.splitlines()) == 1
+    (folder / "journal.db").write_bytes(b"no database" * 1000)
+    code, _, err = line("dev", "--port", "0")
+    assert code == 2 and len(err.splitlines()) == 1
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    code, _, err = line("dev", "--port", "0", "--data", "file")
+    assert code == 2 and len(err.splitlines()) == 1
+
+
+def test_definitions_with_findings_or_missing_children_end_it_before_anything_starts(line: Line, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("dialect: canonical\nid: bad\nsteps: [{id: a, type: nothing}]\n", encoding="utf-8")
+    code, _, err = line("dev", "bad.yaml", "--port", "0")
+    assert code == 1 and "bad.yaml:3" in err
+    assert not (tmp_path / ".aslant").exists()
+    (tmp_path / "calls.yaml").write_text(
+        "dialect: canonical\nid: calls\nsteps: [{id: a, type: workflow, workflow: nowhere}]\n", encoding="utf-8"
+    )
+    code, _, err = line("dev", "calls.yaml", "--port", "0")
+    assert code == 1 and "nowhere" in err
