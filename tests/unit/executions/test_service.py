@@ -718,8 +718,17 @@ def test_a_run_that_is_lost_again(world):
     world.service.reconcile("acme", made.id)
     world.completed(made.id, "b", run=2)
     world.machines.known.clear()
-    world.service.reconcile("acme", made.id)
-    assert len(world.machines.running) == 1
+    again = world.service.reconcile("acme", made.id)
+    assert world.machines.running == [f"{made.id}-r3"]
+    assert [(run.why, run.detail) for run in world.service.runs("acme", made.id)] == [("start", ""), ("recover", "1"), ("recover", "2")]
+    assert world.service.reconcile("acme", made.id) == again
+
+
+def test_a_lost_run_of_which_only_the_history_is_left_goes_on_as_another(world):
+    made = started(world)
+    world.machines.histories[made.arn] = [{"id": 1, "previousEventId": 0, "type": "ExecutionStarted", "timestamp": "2026-01-01T00:00:00.000Z"}]
+    world.machines.known.clear()
+    assert world.service.reconcile("acme", made.id).run == 2
 
 
 def test_an_end_that_nobody_noticed_is_recorded(world):
