@@ -60,8 +60,8 @@ def test_children_of_equal_calls_never_meet(work: Skills) -> None:
     # Each one says whose it is, and has an id of its own for requests and idempotency keys.
     assert sorted(info["id"] for info in identities) == sorted(names)
     assert {(info["tenant"], info["user"], info["workflow"], info["version"]) for info in identities} == {("acme", "ann", "kid", "1.0.0")}
-    for handle in handles:
-        own = [info["parent"] for info in identities if info["parent"]["execution"] == handle.arn]
+    for parent in ("first", "second", "third"):
+        own = [info["parent"] for info in identities if info["parent"]["execution"] == parent]
         assert sorted((one["step"], one["iteration"], one["attempt"]) for one in own) == [
             ("again", [], 0), ("again", [], 1), ("call", [0], 0), ("call", [1], 0), ("call", [2], 0)
         ]

@@ -89,7 +89,8 @@ def test_the_gaps_between_attempts(skills: Skills, strategy: str, gaps: list[int
     times = [at for name, at in skills.calls if name == "a"]
     measured = [(later - earlier) * scale for earlier, later in zip(times, times[1:], strict=False)]
     assert len(measured) == 4
-    assert all(wanted - 0.1 <= gap <= wanted + 1.5 for gap, wanted in zip(measured, gaps, strict=True)), measured
+    # Never earlier; how much later is a matter of the machine that the tests run on (a second of it is ten here).
+    assert all(wanted - 0.1 <= gap <= wanted + scale for gap, wanted in zip(measured, gaps, strict=True)), measured
 
 
 def test_a_time_limit_counts_for_each_attempt(skills: Skills) -> None:

@@ -63,7 +63,12 @@ CASES: list[tuple[Rule, str, str]] = [
     (asl.MAP_CONCURRENCY, f"steps:\n- {{id: §l, type: foreach, items: [1], max_parallel: 100, steps: [{skill('b')}]}}", "40"),
     (asl.WHOLE_SECONDS, "steps:\n- {id: §a, type: wait, seconds: 1.5}", "1.5 s becomes 2 s"),
     (asl.SHORTEST_DELAY, f"steps:\n- {skill('a', ', §retry: {strategy: immediate}')}", "second"),
-    (asl.FAILURE_ACTION, f"steps:\n- {skill('a', ', on_failure: §rollback')}", "rollback"),
+    (
+        asl.FAILURE_ACTION,
+        f"error_handlers: [§{{errors: [X], action: fail, steps: [r]}}]\nsteps:\n- {skill('a')}\nrollback:\n- {skill('r')}",
+        "action: rollback",
+    ),
+    (asl.NOTHING_TO_UNDO, f"steps:\n- {skill('a', ', on_failure: §rollback')}", "no step has a compensation"),
     (asl.COMPOSITE_TIMEOUT, f"steps:\n- {{id: §l, type: foreach, items: [1], timeout: 5, steps: [{skill('b')}]}}", "as a whole"),
     (asl.NOT_CARRIED_OUT, f"steps:\n- {skill('§a', ', cache: true')}", "not cached"),
     (asl.SECRET_PLACE, f"steps:\n- {transform('a', '§secrets.x')}", "configuration of the step"),
