@@ -1,0 +1,1 @@
+"""Layouts: how the steps of a graph are arranged in sequences, branches and task tokens."""
