@@ -196,7 +196,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "reject": Command(
         "Says no to an approval. Without --as you answer for whoever is asked, on this machine.",
-        "example:\n  aslant reject 3f2a sign_off --comment 'not on a Friday'\n", _decide_arguments, _reject,
+        "examples:\n  aslant reject 3f2a sign_off --comment 'not on a Friday'\n", _decide_arguments, _reject,
     ),
     "answer": Command(
         "Answers an approval that asks for a text or a choice (by its text or number).",

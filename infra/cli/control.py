@@ -165,7 +165,7 @@ _REPLAY = "Steps that have completed keep their results and are not run again."
 COMMANDS: Mapping[str, Command] = {
     "pause": Command(
         "Stops an execution so that it can go on later. Steps that run may finish, and what they did counts. Executions that"
-        "\nit started are paused with it.", "example:\n  aslant pause 3f2a --reason 'the shop is closed'\n",
+        "\nit started are paused with it.", "examples:\n  aslant pause 3f2a --reason 'the shop is closed'\n",
         _pause_arguments, _pause,
     ),
     "resume": Command(
@@ -178,18 +178,18 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "restore": Command(
         "Goes back to a checkpoint: what ended after it runs again. `aslant checkpoints ID` lists them.",
-        "example:\n  aslant restore 3f2a 4 --plan\n", _restore_arguments, _restore,
+        "examples:\n  aslant restore 3f2a 4 --plan\n", _restore_arguments, _restore,
     ),
     "rerun": Command(
-        "Runs a step, and every step that depends on it, again.", "example:\n  aslant rerun 3f2a unit_tests\n",
+        "Runs a step, and every step that depends on it, again.", "examples:\n  aslant rerun 3f2a unit_tests\n",
         _rerun_arguments, _rerun,
     ),
     "cancel": Command(
         "Ends an execution, with the executions that it started and its open approvals.",
-        "example:\n  aslant cancel 3f2a --compensate\n", _cancel_arguments, _cancel,
+        "examples:\n  aslant cancel 3f2a --compensate\n", _cancel_arguments, _cancel,
     ),
     "rollback": Command(
         "Undoes what an execution did, the latest first. It must be paused, failed, timed out or cancelled.",
-        "example:\n  aslant rollback 3f2a\n", _rollback_arguments, _rollback,
+        "examples:\n  aslant rollback 3f2a\n", _rollback_arguments, _rollback,
     ),
 }  # fmt: skip

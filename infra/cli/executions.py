@@ -141,10 +141,10 @@ COMMANDS: Mapping[str, Command] = {
     "watch": Command(
         "Follows an execution until it ends, then prints its output. Ctrl-C leaves it running.\n\n"
         "The exit code is 0 when it completes, and 3 when it ends otherwise.",
-        "example:\n  aslant watch 3f2a\n", _watch_arguments, _watch,
+        "examples:\n  aslant watch 3f2a\n", _watch_arguments, _watch,
     ),
     "transitions": Command(
-        "Shows every change of an execution's status: when, by whom, and why.", "example:\n  aslant transitions 3f2a\n",
+        "Shows every change of an execution's status: when, by whom, and why.", "examples:\n  aslant transitions 3f2a\n",
         _watch_arguments, _transitions,
     ),
 }  # fmt: skip

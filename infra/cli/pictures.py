@@ -85,7 +85,9 @@ def heading(view: ExecutionView) -> list[Line]:
     ]  # fmt: skip
     if one.run > 1:
         why = next((run for run in view.runs if run.number == one.run), None)
-        about = f": {why.why} {why.detail if why.why != 'recover' else ''}".rstrip() + f" by {why.by}" if why is not None else ""
+        about = ""
+        if why is not None:
+            about = f": {why.why} {why.detail if why.why != 'recover' else ''}".rstrip() + f" by {why.by}"
         lines.append([(f"run {one.run}{visible(about)}", "")])
     if one.parent is not None:
         lines.append([(f"part of {visible(one.parent.execution)}, step {visible(one.parent.step)}", "")])
