@@ -11,7 +11,8 @@ _SPARE_TOKENS = 24  # a joint stays when going without it would take more furthe
 
 
 def assemble(
-    strategy: str, steps: int, joints: int, nodes: Sequence[Node], root: int, cuts: Iterable[tuple[int, int]]
+    strategy: str, steps: int, joints: int, nodes: Sequence[Node], root: int, cuts: Iterable[tuple[int, int]],
+    vocal: frozenset[int] = frozenset(),
 ) -> Layout:
     """The layout of a reduction. A cut names the node after which a signal is sent and the node before which it is awaited."""
     wiring = _Wiring(steps, steps + joints)
@@ -26,7 +27,7 @@ def assemble(
     after: dict[int, int] = {}
     for source, target in cuts:
         wiring.add(wiring.place(ends[source], after), wiring.place(begins[target], before))
-    return tidied(strategy, steps, _tree(nodes, root, before, after), wiring)
+    return tidied(strategy, _tree(nodes, root, before, after), wiring, vocal)
 
 
 class _Wiring:
@@ -112,7 +113,7 @@ def _chain(nodes: Sequence[Node], number: int, before: dict[int, int], after: di
     return parts
 
 
-def tidied(strategy: str, steps: int, tree: Tree, wiring: _Wiring) -> Layout:
+def tidied(strategy: str, tree: Tree, wiring: _Wiring, vocal: frozenset[int]) -> Layout:
     """The same order with as few joints as there can be, numbered in the order of writing."""
     done: dict[int, Tree | None] = {}
     stack: list[tuple[Tree, bool]] = [(tree, False)]
@@ -132,12 +133,12 @@ def tidied(strategy: str, steps: int, tree: Tree, wiring: _Wiring) -> Layout:
     clean = done[id(tree)]
     names: dict[int, int] = {}
     for vertex in leaves(clean):
-        if vertex >= steps:
-            names[vertex] = steps + len(names)
+        if vertex >= wiring.steps:
+            names[vertex] = wiring.steps + len(names)
     tokens = sorted(
         (names.get(source, source), names.get(target, target)) for source, targets in wiring.after.items() for target in targets
     )
-    return Layout(strategy, steps, _renamed(clean, names), tuple(tokens), len(names))
+    return Layout(strategy, wiring.steps, _renamed(clean, names), tuple(tokens), len(names), vocal=vocal)
 
 
 def _row(items: list[Tree], wiring: _Wiring) -> Tree | None:

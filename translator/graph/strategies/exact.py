@@ -1,26 +1,22 @@
-"""Strategies that add no order: `exact`, and `chains`, its simple relative."""
+"""`exact`: every step starts the moment its last predecessor ends, with as few states as can be found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from translator.graph.strategies.assembly import assemble
-from translator.graph.strategies.dag import Dag, joined
-from translator.graph.strategies.layout import Branches, Layout, Leaf, Series, Tree, transitions
-from translator.graph.strategies.reduction import LEAF, Node, Reduction, page_price
+from translator.graph.strategies.core import kernel, layout_of, solved
+from translator.graph.strategies.dag import Dag
+from translator.graph.strategies.layout import Layout, transitions
+from translator.graph.strategies.simple import chains
 
 
-def exact(dag: Dag) -> Layout:
-    graph = joined(dag)
-    steps = len(dag)
-    reduction = Reduction(graph.preds, graph.succs, (), range(steps, len(graph.preds)))
-    joints = len(graph.preds) - steps
-    reduction.settle()
-    best=None
-    for s in ((2.0,1.0),(1.0,1.0),(3,1),(2,2)):
-      import copy
-      r=copy.deepcopy(reduction)
-      r.run(page_price(r,*s))
-      l=assemble("exact", steps, joints, r.nodes, r.node[r.root], r.cuts)
-      if best is None or transitions(l)<transitions(best): best=l
-    return best
+def exact(dag: Dag, vocal: frozenset[int] = frozenset()) -> Layout:
+    """Series and parallel reduction with tokens for what is left; `chains` where that enters fewer states."""
+    if not len(dag):
+        return Layout("exact", 0, None, vocal=vocal)
+    graph = kernel(dag, vocal)
+    found = layout_of("exact", graph, [solved(core) for core in graph.cores])
+    if not found.tokens:
+        return found
+    other = chains(dag, vocal)
+    if transitions(other) < transitions(found):
+        return Layout("exact", other.steps, other.tree, other.tokens, vocal=vocal)
+    return found

@@ -51,7 +51,8 @@ class Layout:
 
     `tree` holds each of the steps `0 … steps - 1` once, and each joint `steps … steps + joints - 1` once; None without steps.
     A token `(u, v)` means: after `u` a signal is sent, and before `v` it is waited for. Tokens are sorted.
-    `slots` is set when a parallel limit has to be kept by acquiring and releasing places.
+    `slots` is set when a parallel limit has to be kept by acquiring and releasing places. `vocal` are the steps that send
+    their signals themselves, so that no gate is needed for them.
     """
 
     strategy: str
@@ -60,6 +61,7 @@ class Layout:
     tokens: tuple[tuple[int, int], ...] = ()
     joints: int = 0
     slots: Slots | None = None
+    vocal: frozenset[int] = frozenset()
 
 
 def leaves(tree: Tree | None) -> list[int]:
@@ -105,9 +107,9 @@ def transitions(layout: Layout) -> int:
     """How many states an execution of the layout enters when nothing fails.
 
     One for each step and each parallel. One for each gate: a place between two neighbours of a sequence (or at its begin
-    or end) where a signal is sent, or waited for, or the one and then the other.
+    or end) where a signal is sent, or waited for, or the one and then the other. A step of `vocal` needs none for its signals.
     """
-    signals = {first for first, _ in layout.tokens}
+    signals = {first for first, _ in layout.tokens if first not in layout.vocal}
     waits = {second for _, second in layout.tokens}
     every = layout.slots is not None
     count = 0

@@ -27,11 +27,15 @@ def scattered(number: int) -> int:
 class Reduction:
     """A graph on the way to a single vertex. It changes the sets it is given.
 
-    `flat` marks vertices that are branches already (one more branch costs no further Parallel), `empty` those that are joints.
-    `cost` counts Parallels and gates that are settled so far.
+    `flat` marks vertices that are branches already (one more branch costs no further Parallel), `empty` those that are joints,
+    `vocal` those that end in a step that sends its signals itself, without a gate. `cost` counts Parallels and gates that are
+    settled so far.
     """
 
-    def __init__(self, preds: list[set[int]], succs: list[set[int]], flat: Iterable[int] = (), empty: Iterable[int] = ()) -> None:
+    def __init__(
+        self, preds: list[set[int]], succs: list[set[int]],
+        flat: Iterable[int] = (), empty: Iterable[int] = (), vocal: Iterable[int] = (),
+    ) -> None:
         count = len(preds)
         self.preds, self.succs = preds, succs
         self.node = list(range(count))
@@ -43,10 +47,10 @@ class Reduction:
         self.waits = bytearray(count)
         self.flat = bytearray(count)
         self.empty = bytearray(count)
-        for vertex in flat:
-            self.flat[vertex] = 1
-        for vertex in empty:
-            self.empty[vertex] = 1
+        self.vocal = bytearray(count)
+        for marks, marked in ((self.flat, flat), (self.empty, empty), (self.vocal, vocal)):
+            for vertex in marked:
+                marks[vertex] = 1
         self.first = list(range(count))  # a vertex where each begins, and one where it ends: names for edges
         self.last = list(range(count))
         self.count = count
@@ -99,6 +103,7 @@ class Reduction:
     def _series(self, first: int, second: int) -> None:
         waited, signalled = self.waits[first], self.signals[second]
         gate = self.signals[first] | self.waits[second]
+        vocal = self.vocal[second]
         node = len(self.nodes)
         self.nodes.append((SERIES, self.node[first], self.node[second]))
         # A joint adds its gates to those of its neighbour: a joint between two steps needs one gate at most.
@@ -110,8 +115,9 @@ class Reduction:
         elif self.empty[second]:
             waits, signals = self.waits[first], gate | self.signals[second]
             flat, empty = self.flat[first], 0
+            vocal = self.vocal[first] and not self.waits[second]
         else:
-            self.cost += gate
+            self.cost += self.waits[second] or self.signals[first] and not self.vocal[first]
             waits, signals, flat, empty = self.waits[first], self.signals[second], 0, 0
         kept, gone = (first, second) if len(self.succs[second]) <= len(self.preds[first]) else (second, first)
         change = self.word[kept] - self.word[gone]
@@ -136,6 +142,7 @@ class Reduction:
         self.node[kept] = node
         self.first[kept], self.last[kept] = self.first[first], self.last[second]
         self.waits[kept], self.signals[kept], self.flat[kept], self.empty[kept] = waits, signals, flat, empty
+        self.vocal[kept] = vocal
         self._touch(kept)
         if self.price is not None:
             if kept == first or signals > signalled:
@@ -160,14 +167,14 @@ class Reduction:
         self.node[first] = len(self.nodes) - 1
         self.first[first] = min(self.first[first], self.first[second])
         self.last[first] = min(self.last[first], self.last[second])
-        self.flat[first], self.empty[first], self.waits[first], self.signals[first] = 1, 0, 0, 0
+        self.flat[first], self.empty[first], self.waits[first], self.signals[first], self.vocal[first] = 1, 0, 0, 0, 0
         self._drop(second)
         self._touch(first)
 
     def _gates(self, vertex: int) -> int:
         if self.empty[vertex]:
             return self.waits[vertex] | self.signals[vertex]
-        return self.waits[vertex] + self.signals[vertex]
+        return self.waits[vertex] + (self.signals[vertex] and not self.vocal[vertex])
 
     def _forget(self, kept: int, gone: int) -> None:
         self.known[self.above[kept], self.below[kept]] = kept
@@ -288,13 +295,15 @@ def page_price(graph: Reduction, single: float = 2.0, several: float = 1.0) -> C
     A gate is shared with the other edges that will have to be cut at that vertex; the last edge of a vertex is dear, since
     the vertex then hangs on nothing.
     """
-    succs, preds, signals, waits, empty = graph.succs, graph.preds, graph.signals, graph.waits, graph.empty
+    succs, preds, signals, waits, empty, vocal = graph.succs, graph.preds, graph.signals, graph.waits, graph.empty, graph.vocal
 
     def price(source: int, target: int) -> float:
         cost = 0.0
         if not (signals[source] or empty[source] and waits[source]):
             degree = len(succs[source])
             cost = single if degree == 1 else several / (degree - 1)
+            if vocal[source]:
+                cost = max(0.0, cost - 1) if degree == 1 else 0.0
         if not (waits[target] or empty[target] and signals[target]):
             degree = len(preds[target])
             cost += single if degree == 1 else several / (degree - 1)
