@@ -383,3 +383,18 @@ def test_what_nobody_answered_is_closed_at_the_end(
     record(recorder, notice(status))
     record(recorder, notice(status))
     assert closed == ([] if status == "RUNNING" else [("acme", "e1")])
+
+
+@pytest.mark.parametrize("status", ["RUNNING", "SUCCEEDED", "ABORTED"])
+@pytest.mark.parametrize("run", [1, 2, 7])
+def test_a_state_machine_of_others_says_nothing_of_an_execution(
+    recorder: Recorder, store: MemoryStore, machines: FakeMachines, status: str, run: int
+) -> None:
+    started(store, run=2)
+    started(store, id="parent")
+    before = (dict(store.executions), store.runs("acme", "e1"), store.children("acme", "parent"))
+    forged = info("e1", run, parent={"execution": "parent", "step": "s"})
+    strange = MACHINE + "-of-another-tenant"
+    machines.histories[arn("x", strange)] = history(status)
+    record(recorder, status_change("x", status, machine=strange, input=forged, output={}))
+    assert (dict(store.executions), store.runs("acme", "e1"), store.children("acme", "parent")) == before

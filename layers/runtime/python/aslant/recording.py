@@ -81,6 +81,8 @@ class Recorder:
     def _apply(self, notice: Notice, identity: Identity) -> Execution | None:
         release = self._release(identity)
         execution = self.store.read(identity.tenant, identity.id)
+        if not _may_tell(notice, release, execution):
+            return execution
         if execution is None:
             execution = self._create(notice, identity, release)
             if execution is None:
@@ -319,6 +321,16 @@ class Recorder:
 def _undoes(release: Release | None, notice: Notice) -> bool:
     """Whether the run is one of the machine that undoes what an execution did."""
     return release is not None and same_machine(release.get("rollback", ""), notice.machine)
+
+
+def _may_tell(notice: Notice, release: Release | None, execution: Execution | None) -> bool:
+    """Whether the state machine is one of what the notice names. An input that somebody wrote may name anything, such as
+    an execution of another tenant.
+    """
+    known = [execution.machine] if execution is not None else []
+    if release is not None:
+        known += [release["machine"], release.get("rollback", "")]
+    return any(same_machine(machine, notice.machine) for machine in known)
 
 
 def _is_run_of(notice: Notice, execution: Execution) -> bool:

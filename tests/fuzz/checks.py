@@ -1,0 +1,162 @@
+"""What must hold of executions when everything is at rest, whatever was done to them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import Counter
+from typing import Any
+
+from aslant import bootstrap
+from aslant.executions.naming import keyed_id
+from aslant.executions.records import Execution
+from aslant.executions.states import FINAL, TRANSITIONS
+from aslant.ports import StepKey
+from infra.local import kept_events, provision
+
+TENANT = provision.TENANT
+_ERRORS = {"RuntimeError", "ApprovalRejected", "RollbackIncomplete"}
+_TELLS = {
+    "paused": "workflow_paused", "completed": "workflow_completed", "failed": "workflow_failed",
+    "cancelled": "workflow_cancelled", "timed_out": "workflow_timed_out", "rolled_back": "workflow_rolled_back",
+}
+
+
+def idempotency_key(key: StepKey) -> str:
+    """What `StepRun.idempotency_key` is documented to be: of tenant, execution, step and iteration."""
+    text = "\x00".join((key.tenant, key.execution, key.step, *map(str, key.iteration)))
+    return str(uuid.UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=5))
+
+
+def running(cloud: Any) -> list[str]:
+    """ARNs of the executions that the engine runs."""
+    states = cloud.client("stepfunctions")
+    found = []
+    for page in states.get_paginator("list_state_machines").paginate():
+        for machine in page["stateMachines"]:
+            pages = states.get_paginator("list_executions").paginate(
+                stateMachineArn=machine["stateMachineArn"], statusFilter="RUNNING"
+            )
+            found += [str(row["executionArn"]) for each in pages for row in each["executions"]]
+    return found
+
+
+def wrong(dev: Any, world: Any, flows: Any, ids: list[str]) -> list[str]:
+    """Everything that does not hold."""
+    service = bootstrap.executions(dev.settings)
+    problems: list[str] = []
+    roots = {keyed_id(TENANT, key): (key, number) for number, key in enumerate(ids)}
+    everything: dict[str, Execution] = {}
+    cursor = None
+    while True:
+        page = service.list(TENANT, limit=1000, cursor=cursor)
+        everything |= {one.id: one for one in page.items}
+        if (cursor := page.next) is None:
+            break
+    problems += [f"{id} ({key}) is gone" for id, (key, _) in roots.items() if id not in everything]
+    for one in everything.values():
+        where = f"{one.workflow} {one.id} [{one.status}, run {one.run}, {dict(world.touched.get(one.id, {}))}]"
+        root = one.parent is None
+        world.counted[f"ended {one.status}" if root else f"child ended {one.status}"] += 1
+        for problem in _one(dev, service, world, one, flows[one.workflow], roots[one.id][1] if root and one.id in roots else None):
+            problems.append(f"{where}: {problem}")
+        if one.parent is not None:
+            parent = everything.get(one.parent.execution)
+            if parent is None:
+                problems.append(f"{where}: its parent is gone")
+            elif parent.status in FINAL and one.status not in FINAL:
+                problems.append(f"{where}: outlives its parent, which is {parent.status} in run {parent.run}")
+    left = running(dev.cloud)
+    problems += [f"still runs: {arn}" for arn in left]
+    items = _items(dev)
+    aside = Counter(
+        idempotency_key(StepKey(item["tenant"], item["execution"], item["step"], tuple(json.loads(item["iteration"]))))
+        for item in items if item["sk"].startswith("aside#") and item.get("status") in ("completed", "running", "failed")
+    )
+    for key, times in world.effects.items():
+        explained = 1 + world.lost[key] + aside[key]
+        if times > explained:
+            step = world.steps.get(key)
+            problems.append(f"the effect of {step} happened {times} times; {world.lost[key]} kills, {aside[key]} set aside")
+    pending = [item for item in items if item["sk"].startswith("approval#") and item["status"] == "pending"]
+    problems += [f"a question is left: {item['pk']} {item['sk']}" for item in pending]
+    return problems
+
+
+def _one(dev: Any, service: Any, world: Any, one: Execution, flow: Any, n: int | None) -> list[str]:
+    problems: list[str] = []
+    done = world.touched.get(one.id, {})
+    changes = service.transitions(TENANT, one.id)
+    for before, after in zip(changes, changes[1:], strict=False):
+        if after.before != before.after or after.revision != before.revision + 1:
+            problems.append(f"the transitions have a gap: {before} {after}")
+        if after.after != after.before and after.after not in TRANSITIONS[after.before]:
+            problems.append(f"no legal transition: {after}")
+    if not changes or changes[-1].after != one.status or changes[-1].revision != one.revision:
+        problems.append(f"its last transition is {changes[-1:]}, revision {one.revision}")
+    if one.status not in FINAL:
+        return [*problems, "it has not ended"]
+    if one.preparing:
+        problems.append(f"it is still preparing {dict(one.preparing)}")
+    if one.status == "completed":
+        output = service.output(TENANT, one.id)
+        given = n if n is not None else service.input(TENANT, one.id)["n"]
+        if output != {"total": flow.total(given)}:
+            problems.append(f"it gave {output} for {given}, not {flow.total(given)}")
+    if one.status == "failed":
+        error = one.error
+        if error is None or error.error not in _ERRORS:
+            problems.append(f"it failed with {error}")
+        elif error.error == "RuntimeError" and not flow.fails and not one.not_undone:
+            problems.append(f"nothing in it fails, but it did: {error}")
+    if one.status == "timed_out":
+        problems.append("nothing in it has a limit of time")
+    if one.status == "cancelled" and one.parent is None and not done.get("cancel") and not done.get("stop"):
+        problems.append(f"nobody cancelled it: {changes[-1]}")
+    if one.status == "rolled_back" and not flow.undoes:
+        problems.append("it has nothing to undo")
+    for record in service.steps(TENANT, one.id):
+        if record.status == "running" and one.status == "completed":
+            problems.append(f"the step {record.label} is left running")
+        if record.status == "completed" and record.type == "skill" and not record.native:
+            key = idempotency_key(StepKey(TENANT, one.id, record.step, record.iteration))
+            if not world.effects[key]:
+                problems.append(f"the step {record.label} completed without its effect")
+    runs = service.runs(TENANT, one.id)
+    problems += [f"run {run.number} ({run.why}) has no end" for run in runs if not run.status and run.number == one.run]
+    numbers = [point.number for point in service.checkpoints(TENANT, one.id)]
+    last = service.store.last_checkpoint(TENANT, one.id)
+    if len(set(numbers)) != len(numbers) or numbers and max(numbers) > (last.number if last else 0):
+        problems.append(f"the checkpoints are numbered {numbers}")
+    return problems + _events(dev, one, changes, numbers)
+
+
+def _events(dev: Any, one: Execution, changes: Any, checkpoints: list[int]) -> list[str]:
+    rows = [detail for _, detail in kept_events.read(dev.cloud.client("dynamodb"), TENANT, one.id)]
+    problems = []
+    counted = Counter(str(detail["event_type"]) for detail in rows)
+    if len({detail["event_id"] for detail in rows}) != len(rows):
+        problems.append("an event is there twice")
+    wanted: Counter[str] = Counter(
+        _TELLS[change.after] for change in changes if change.after in _TELLS and change.after != change.before
+    )
+    for name in _TELLS.values():
+        if counted[name] != wanted[name]:
+            problems.append(f"{counted[name]} events {name} for {wanted[name]} transitions")
+    goes = sum(1 for change in changes if change.after == "running")
+    if counted["workflow_started"] + counted["workflow_resumed"] != goes:
+        problems.append(f"{counted['workflow_started']} starts and {counted['workflow_resumed']} resumptions are {goes} transitions")
+    told = {detail["payload"]["number"] for detail in rows if detail["event_type"] == "checkpoint_created"}
+    if told != set(range(1, len(told) + 1)):
+        problems.append(f"the checkpoints {sorted(told)} have gaps")
+    if not set(checkpoints) <= told:
+        problems.append(f"checkpoints without an event: {set(checkpoints) - told}")
+    return problems
+
+
+def _items(dev: Any) -> list[dict[str, Any]]:
+    pages = dev.cloud.client("dynamodb").get_paginator("scan").paginate(TableName=dev.settings.executions_table)
+    return [
+        {name: next(iter(value.values())) for name, value in row.items()} for page in pages for row in page["Items"]
+    ]
