@@ -53,7 +53,7 @@ class Compilation:
     source_map: Mapping[str, Origin]
     estimate: Estimate
     graph: Graph  # its steps have what is known put in
-    rollback: Compilation | None = None  # what undoes an execution: a machine of its own, for the same workflow
+    rollback: Compilation | None = None  # undoes an execution, or ends a cancelled one: a machine of its own, same workflow
     rollbacks: Mapping[str, str] = field(default_factory=dict)  # placeholders for machines that undo executions of a workflow
 
     @property

@@ -19,6 +19,7 @@ from translator.model.values import is_node, nodes_of, reads_of
 from translator.model.workflow import Step
 from translator.passes.fold import as_node, variable_step
 from translator.pipeline import Compilation
+from translator.rollback.build import has_ending, has_undoing
 
 # What decides what a step does once it runs. When and how often it runs, and what a failure leads to, is not among it:
 # a result that is there stays right when only those change.
@@ -31,7 +32,7 @@ _READS = frozenset({"output", "status", "error"})
 
 
 def release_of(compilation: Compilation, *, machine: str, rollback: str = "", retention: float | None = None) -> Release:
-    """The facts of a version whose state machine is `machine` (an ARN), and the one that undoes it `rollback`.
+    """The facts of a version whose state machine is `machine` (an ARN), and that of its `Compilation.rollback` `rollback`.
 
     `retention`: seconds that an ended execution is kept.
     """
@@ -47,8 +48,10 @@ def release_of(compilation: Compilation, *, machine: str, rollback: str = "", re
         settings=_settings(compilation, retention),
         inputs=None if workflow.inputs is None else {name: dict(spec) for name, spec in workflow.inputs.items()},
     )
-    if rollback:
+    if rollback and has_undoing(workflow):
         release["rollback"] = rollback
+    if rollback and has_ending(workflow):
+        release["ending"] = rollback
     return release
 
 
@@ -82,11 +85,19 @@ def _states(compilation: Compilation, steps: Mapping[str, StepFacts]) -> dict[st
             outcomes = _outcomes(choices[fact["step"]], body)
             if outcomes:
                 fact["outcomes"] = outcomes
-        if fact is not None and fact["role"] == "step" and fact["step"] in steps and body["Type"] in _NATIVE:
+        if fact is not None and fact["role"] == "step" and fact["step"] in steps and _computes(body):
             output = _output(fact["step"], body)
             if output:
                 fact["output"] = output
     return facts
+
+
+def _computes(state: Mapping[str, Any]) -> bool:
+    """Whether only the history tells what a state's step gives: no function records it."""
+    if state["Type"] != "Task":
+        return state["Type"] in _NATIVE
+    payload = state["Arguments"].get("Payload")
+    return payload is None or "token" in payload or "part" not in payload and [*payload["config"]] == ["evaluate"]
 
 
 def _output(step: str, state: Mapping[str, Any]) -> str:

@@ -31,18 +31,21 @@ def compensate(config: CompensateConfig, run: StepRun, store: ExecutionStore, no
 def _plan(config: CompensateConfig, run: StepRun, store: ExecutionStore, now: int) -> Json:
     """{undo, steps, action}: what is undone, newest completion first, and which rollback steps run."""
     decision = compensation.decide(config.request, config.plan)
-    nothing: Json = {"action": "fail", "undo": [], "steps": []}
-    if decision.action == "fail":
+    nothing: Json = {"action": decision.action, "undo": [], "steps": []}
+    if decision.action not in compensation.UNDOING:
         return nothing
-    undo = compensation.undos(store.steps(run.tenant, run.execution), config.plan.get("undo") or {})
+    records = store.steps(run.tenant, run.execution)
+    undo = compensation.undos(records, config.plan.get("undo") or {})
     pending = tuple(map(compensation.label, undo)) + decision.steps
 
     failed = config.request.get("by") == "failure"
+    earlier = compensation.undone(records)
 
     def begin(before: Execution) -> bool:
         # Not undone until it is: a rollback that breaks off leaves behind what it did not come to.
         if before.status == "rolling_back":
-            store.amend(before, replace(before, not_undone=pending))
+            undone = tuple(dict.fromkeys((*before.undone, *earlier)))
+            store.amend(before, replace(before, undone=undone, not_undone=pending))
         elif failed and before.status not in ("pending", "running"):
             return False  # paused or cancelled at this moment: a later run finds the failure again, if there is one
         elif "rolling_back" in TRANSITIONS[before.status]:
@@ -51,7 +54,7 @@ def _plan(config: CompensateConfig, run: StepRun, store: ExecutionStore, now: in
         return True
 
     if not _change(run, store, begin):
-        return nothing
+        return nothing | {"action": "fail"}
     return {"action": decision.action, "undo": undo, "steps": list(decision.steps)}
 
 

@@ -1,7 +1,8 @@
 """The workflow that undoes what an execution did, made of the compensations and rollback steps of another.
 
 It is compiled like any other: a plan of what to undo (from the step records), a loop over it in which a choice leads to the
-compensation of each step, the rollback steps, and an end that says what could not be undone.
+compensation of each step, the rollback steps, and an end that says what could not be undone. A machine that is stopped
+does not come to its `finally`: those steps run here as well, when an execution was cancelled.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ FINISH = "rollback end"
 PICK = "undo which"
 VALUES = "undo values"  # what a compensation reads of the execution
 DONE = "undo done"
-_OURS = frozenset({PLAN, READ, FINISH, PICK, VALUES, DONE, UNDO_LOOP})
+ENDING = "rollback finally"  # whether `finally` runs
+LATE = "finally values"  # what `finally` reads of the execution
+ASKED = "finally"  # the key of the request that asks for `finally`
+_OURS = frozenset({PLAN, READ, FINISH, PICK, VALUES, DONE, ENDING, LATE, UNDO_LOOP})
 _ATTEMPTS = 3
 _COMPOSITE = frozenset({"parallel", "foreach", "choice", "wait"})
 
@@ -36,6 +40,7 @@ class Undoing:
     undone: Mapping[str, Step]  # steps with a compensation
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     children: frozenset[str] = frozenset()  # steps that call a workflow, undone by that workflow's own rollback
+    late: frozenset[str] = frozenset()  # ids of the steps of `finally`, those inside of others too
 
     def is_ours(self, step: Step) -> bool:
         """Whether this module made the step: its expressions have their meaning already."""
@@ -50,10 +55,25 @@ def undo_id(step: str) -> str:
     return f"undo {step}"
 
 
+def has_undoing(workflow: Workflow) -> bool:
+    """Whether the workflow has something to undo, or a policy that would."""
+    return bool(workflow.rollback) or undoes(workflow) or any(
+        step.compensation is not None for step in workflow.all_steps()
+    )
+
+
+def has_ending(workflow: Workflow) -> bool:
+    """Whether something runs when an execution was cancelled. Express executions cannot be stopped."""
+    return bool(workflow.finally_) and workflow.settings.execution != "express"
+
+
 def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings: Findings) -> Undoing | None:
-    """The workflow that undoes `workflow`; None when it has nothing to undo and no policy that would."""
-    if not (workflow.rollback or undoes(workflow) or any(step.compensation is not None for step in workflow.all_steps())):
-        return None
+    """The workflow that undoes `workflow`; None when there is nothing to undo and no `finally`."""
+    ending = _ending(workflow) if has_ending(workflow) else ()
+    late = frozenset(step.id for step in _with_inner(ending))
+    if not has_undoing(workflow):
+        made = _made(workflow, (Step(LATE, KIND, workflow.at), *_after(ending, Edge(LATE))))
+        return Undoing(made, {}, late=late) if ending else None
     called = frozenset(step.id for step in workflow.all_steps() if _undoes_itself(step, children))
     undone = {step.id: step for step in workflow.all_steps() if step.compensation is not None or step.id in called}
     taken = {step.id: step for step in workflow.all_steps()}
@@ -98,16 +118,54 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
         ),
     )  # fmt: skip
     loops = [loop] if undone else []
-    steps = (
+    undoing = (
         Step(PLAN, KIND, at), *loops, Step(READ, KIND, at, depends_on=(Edge(UNDO_LOOP if undone else PLAN),)), *rollback,
-        Step(FINISH, KIND, at, depends_on=tuple(Edge(step.id) for step in (rollback or [Step(READ, KIND)]))),
-    )
-    made = Workflow(
+    )  # fmt: skip
+    last = [step.id for step in rollback] or [READ]
+    if ending:
+        asked = Compare(Attribute(Slot("rollback", ""), ASKED), (("==", Literal(True)),))
+        undoing += (
+            Step(
+                ENDING, "choice", at, depends_on=tuple(map(Edge, last)), cases=(Case(ASKED, asked, at),), default="none"
+            ),
+            Step(LATE, KIND, at, depends_on=(Edge(ENDING, (ASKED,)),)),
+            *_after(ending, Edge(LATE)),
+        )  # fmt: skip
+        last = [ENDING, *(step.id for step in ending)]
+    made = _made(workflow, (*undoing, Step(FINISH, KIND, at, depends_on=tuple(map(Edge, last)))))
+    return Undoing(made, undone, renamed, called, late)
+
+
+def _made(workflow: Workflow, steps: tuple[Step, ...]) -> Workflow:
+    return Workflow(
         id=workflow.id, name=workflow.name, version=workflow.version, description=workflow.description, steps=steps,
         inputs=workflow.inputs, variables=workflow.variables, output_types={},
-        settings=Settings(max_parallel=workflow.settings.max_parallel), at=at, source=workflow.source,
+        settings=Settings(max_parallel=workflow.settings.max_parallel), at=workflow.at, source=workflow.source,
     )
-    return Undoing(made, undone, renamed, called)
+
+
+def _ending(workflow: Workflow) -> tuple[Step, ...]:
+    """The steps of `finally`, which keep their ids: what one of them has done already is not done again."""
+
+    def changed(step: Step) -> Step:
+        alone = step.type in (*_COMPOSITE, "workflow")
+        return replace(
+            step, retry=step.retry or (None if alone else workflow.settings.retry), compensation=None,
+            branches=tuple(tuple(map(changed, branch)) for branch in step.branches), steps=tuple(map(changed, step.steps)),
+        )
+
+    def goes_on(step: Step) -> Step:
+        """Whatever fails, the rest still runs: the execution has its status."""
+        policy = step.on_failure or OnFailure("continue", at=step.at)
+        asks = policy.action in ("retry", "escalate")
+        return replace(step, on_failure=replace(policy, action=policy.action if asks else "continue", then="continue"))
+
+    return tuple(goes_on(changed(step)) for step in workflow.finally_)
+
+
+def _after(steps: tuple[Step, ...], edge: Edge) -> tuple[Step, ...]:
+    """The steps, those that wait for none of them after `edge`."""
+    return tuple(step if step.depends_on else replace(step, depends_on=(edge,)) for step in steps)
 
 
 def _undoes_itself(step: Step, children: Mapping[str, Workflow]) -> bool:

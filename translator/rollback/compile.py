@@ -18,7 +18,7 @@ from translator.passes.children import check_children
 from translator.passes.computed import prepare_computed
 from translator.passes.fold import fold, variable_step
 from translator.passes.policies import Reaction, reactions, undoes
-from translator.rollback.build import FINISH, PLAN, READ, VALUES, Undoing, build_undoing, one_of, undo_id
+from translator.rollback.build import FINISH, LATE, PLAN, READ, VALUES, Undoing, build_undoing, one_of, undo_id
 from translator.rollback.names import Reads, loops_of, read_variables, resolve_undoing
 
 _VALUE_TYPES = frozenset({"transform", "aggregate"})
@@ -54,7 +54,8 @@ def prepare_rollback(workflow: Workflow, workflows: Mapping[str, Workflow], find
     undoing = build_undoing(workflow, workflows, findings)
     if undoing is None:
         return None
-    steps = tuple(step for step in _steps(undoing.workflow) if not undoing.is_ours(step))
+    # The steps of `finally` are checked where they are written.
+    steps = tuple(step for step in _steps(undoing.workflow) if not undoing.is_ours(step) and step.id not in undoing.late)
     if steps:
         check_steps(replace(undoing.workflow, steps=steps), findings)
         check_children(replace(undoing.workflow, steps=steps), workflows, findings)
@@ -78,13 +79,14 @@ def finish_rollback(prepared: Prepared, workflow: Workflow, main: Graph, finding
         return None
     for scope in graph.scopes():
         for step in scope.steps:
-            check_types(step, workflow, findings)
+            if step.id not in undoing.late:
+                check_types(step, workflow, findings)
     folded = fold(replace(undoing.workflow, variables=workflow.variables), graph)
     variables = [variable_step(workflow, name) for name in workflow.variables]
     read_variables(graph, undoing, variables, reads)
-    _fill(undoing, graph, reads, workflow, main, frozenset(variables))
     steps = {step.id: step for scope in main.scopes() for step in scope.steps}
-    wanted = reads.all_steps() | set(undoing.undone)
+    # What `finally` reads is found in the history of the run that was stopped.
+    wanted = reads.all_steps(but=LATE) | set(undoing.undone)
     for name in sorted(wanted & set(steps)):
         if steps[name].type == "choice":
             findings.add(
@@ -92,6 +94,7 @@ def finish_rollback(prepared: Prepared, workflow: Workflow, main: Graph, finding
                 " failure starts neither undoes nor reads it", steps[name].at,
             )
     recorded = frozenset(name for name in wanted if name not in steps or _leaves_none(steps[name]))
+    _fill(undoing, graph, reads, workflow, main, recorded)
     undos = frozenset(
         step.id for scope in graph.scopes() for step in scope.steps
         if step.id in {undo_id(name) for name in undoing.undone} and _leaves_none(step)
@@ -112,7 +115,7 @@ def is_computed(step: Step) -> bool:
 
 
 def _fill(
-    undoing: Undoing, graph: Graph, reads: Reads, workflow: Workflow, main: Graph, variables: frozenset[str]
+    undoing: Undoing, graph: Graph, reads: Reads, workflow: Workflow, main: Graph, recorded: frozenset[str]
 ) -> None:
     """Gives the steps of the rollback's own their configurations."""
     steps = {step.id: step for scope in main.scopes() for step in scope.steps}
@@ -122,7 +125,7 @@ def _fill(
         found: dict[str, Any] = {}
         if names:
             found["steps"] = {name: len(loops_of(main, name)) for name in names}
-            wrapped = [name for name in names if name in variables or _leaves_none(steps[name])]
+            wrapped = [name for name in names if name in recorded]
             if wrapped:
                 found["wrapped"] = wrapped
         if owner in undoing.children:
@@ -147,14 +150,20 @@ def _fill(
             "action": Literal("values"), "reads": as_literals(tables), "step": Attribute(Slot("item", UNDO_LOOP), "step"),
             "iteration": Attribute(Slot("item", UNDO_LOOP), "iteration"),
         },
-        READ: {"action": Literal("values"), "reads": as_literals({"": table("")}), "step": Literal(""), "iteration": []},
+        **{
+            step: {"action": Literal("values"), "reads": as_literals({"": table(owner)}), "step": Literal(""), "iteration": []}
+            for step, owner in ((READ, ""), (LATE, LATE))
+        },
         FINISH: {
             "action": Literal("finish"), "request": request, "undo": Attribute(Slot("output", PLAN), "undo"),
             "results": Slot("output", UNDO_LOOP) if undoing.undone else [],
             "steps": {step.id: Slot("status", step.id) for step in workflow.rollback},
         },
     }
-    conditions = {VALUES: one_of(sorted(tables)), READ: None if table("") else Literal(False)}
+    conditions = {
+        VALUES: one_of(sorted(tables)), READ: None if table("") else Literal(False),
+        LATE: None if table(LATE) else Literal(False),
+    }
     for scope in graph.scopes():
         for index, step in enumerate(scope.steps):
             if step.id in filled:

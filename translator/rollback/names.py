@@ -18,14 +18,15 @@ from translator.graph.scope import Graph, Scope
 from translator.model.values import map_nodes
 from translator.model.workflow import UNDO_LOOP, Step, Workflow
 from translator.passes.resolve import STEP_KINDS, Place, Resolver
-from translator.rollback.build import READ, VALUES, Undoing, undo_id
+from translator.rollback.build import LATE, READ, VALUES, Undoing, undo_id
 
 _LOOP_KINDS = frozenset({"item", "index"})
 
 
 @dataclass(slots=True)
 class Reads:
-    """What is read of the execution, by the step that is undone; under the empty text what rollback steps read.
+    """What is read of the execution, by the step that is undone; under the empty text what rollback steps read, and under
+    `LATE` what `finally` does.
 
     `steps` are ids of steps, `items` ids of loops.
     """
@@ -33,8 +34,8 @@ class Reads:
     steps: dict[str, set[str]] = field(default_factory=dict)
     items: dict[str, set[str]] = field(default_factory=dict)
 
-    def all_steps(self) -> set[str]:
-        return {name for names in self.steps.values() for name in names}
+    def all_steps(self, but: str) -> set[str]:
+        return {name for owner, names in self.steps.items() if owner != but for name in names}
 
     def all_items(self) -> set[str]:
         return {name for names in self.items.values() for name in names}
@@ -54,10 +55,23 @@ def resolve_undoing(undoing: Undoing, graph: Graph, workflow: Workflow, main: Gr
             if undoing.is_ours(step):
                 continue
             owner = resolver.owner(scope, index)
+            if owner == LATE:  # resolved where it is written
+                inside, at = main.where[step.id]
+                ids = frozenset(main.ids - undoing.late)
+                scope.steps[index] = with_expressions(_as_resolved(step, inside.steps[at]), _mover(owner, ids, reads, {}))
+                continue
             names = undoing.renamed.get(owner, {})
             move = _mover(owner, frozenset(main.ids), reads, names)
             scope.steps[index] = with_expressions(resolver.step(scope, index), move)
     return reads
+
+
+def _as_resolved(step: Step, resolved: Step) -> Step:
+    """The step with the expressions of the other, which is the same one in the graph of its own workflow."""
+    return replace(
+        step, when=resolved.when, cases=resolved.cases, config=resolved.config, items=resolved.items,
+        seconds=resolved.seconds, until=resolved.until, input=resolved.input,
+    )
 
 
 def read_variables(graph: Graph, undoing: Undoing, known: Iterable[str], reads: Reads) -> None:
@@ -85,7 +99,9 @@ def with_expressions(step: Step, change: Callable[[Node], Node]) -> Step:
 
 
 def owner_in(graph: Graph, undoing: Undoing, scope: Scope, index: int) -> str:
-    """The step that the compensation around a place undoes; empty for a rollback step."""
+    """The step that the compensation around a place undoes; empty for a rollback step, LATE for one of `finally`."""
+    if _is_late(undoing, scope.steps[index]):
+        return LATE
     while scope.owner is not None:
         outer, at = scope.owner
         if outer.steps[at].id == UNDO_LOOP:
@@ -95,15 +111,22 @@ def owner_in(graph: Graph, undoing: Undoing, scope: Scope, index: int) -> str:
     return ""
 
 
+def _is_late(undoing: Undoing, step: Step) -> bool:
+    """Whether it is a step of `finally`, or the choice behind the edges of one that have conditions."""
+    return step.id in undoing.late or not undoing.is_ours(step) and step.mode == "all" and any(
+        edge.step in undoing.late and step.id.startswith(f"{edge.step} edges") for edge in step.depends_on
+    )
+
+
 def _mover(owner: str, main: frozenset[str], reads: Reads, renamed: Mapping[str, str]) -> Callable[[Node], Node]:
-    source = Slot("output", VALUES if owner else READ)
+    source = Slot("output", LATE if owner == LATE else VALUES if owner else READ)
 
     def give(node: Node) -> Node | None:
         match node:
             case Attribute(of=Slot(kind="execution"), name="error", at=at):
                 return Attribute(Slot("rollback", "", at), "error", at)
             case Attribute(of=Slot(kind="execution"), name="status", at=at):
-                return Literal("rolling_back", at)
+                return Literal("cancelled" if owner == LATE else "rolling_back", at)
             case Slot(kind=kind, name=name, at=at) if kind in STEP_KINDS and name in renamed:
                 return Slot(kind, renamed[name], at)
             case Slot(kind=kind, name=name, at=at) if kind in STEP_KINDS and name in main:

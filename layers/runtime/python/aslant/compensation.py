@@ -16,7 +16,10 @@ UNDOING = frozenset({"rollback", "compensate"})
 
 
 class Decision(NamedTuple):
-    """What a failure leads to: `action` is rollback, compensate or fail; `steps` are the rollback steps that run."""
+    """What a failure leads to: `action` is rollback, compensate or fail; `steps` are the rollback steps that run.
+
+    A cancel undoes nothing either: `action` is then cancel.
+    """
 
     action: str
     steps: tuple[str, ...]
@@ -64,6 +67,14 @@ def undos(records: Iterable[StepRecord], wanted: Mapping[str, Mapping[str, Json]
     return [{"step": record.step, "iteration": list(record.iteration)} for record in found]
 
 
+def undone(records: Iterable[StepRecord]) -> tuple[str, ...]:
+    """Labels of steps that an earlier rollback has undone, though it may have broken off before it said so."""
+    prefix = undo_id("")
+    found = [record for record in records if record.step.startswith(prefix) and record.status == "completed"]
+    found.sort(key=lambda record: (record.finished_at or 0, record.label))
+    return tuple(record.label.removeprefix(prefix) for record in found)
+
+
 def values(records: Iterable[StepRecord], table: Mapping[str, Json], iteration: Sequence[int]) -> dict[str, Json]:
     """What an undo in `iteration` reads of the execution: `output`, `status` and `error` by step, `item` and `index` by loop.
 
@@ -78,7 +89,7 @@ def values(records: Iterable[StepRecord], table: Mapping[str, Json], iteration: 
         record = known.get((step, tuple(iteration[:depth])))
         ended = record is not None and record.status in ("completed", "failed")
         found["status"][step] = record.status if record is not None and ended else "skipped"
-        output = record.output if record is not None and record.status == "completed" else None
+        output = _output(record) if record is not None and record.status == "completed" else None
         found["output"][step] = _unwrapped(output) if step in wrapped else output
         failure = record.error if record is not None and record.status == "failed" else None
         found["error"][step] = None if failure is None else {
@@ -96,6 +107,14 @@ def values(records: Iterable[StepRecord], table: Mapping[str, Json], iteration: 
         output = record.output if record is not None else None
         found["child"][child] = output.get("e1") if isinstance(output, Mapping) else None
     return {kind: part for kind, part in found.items() if part}
+
+
+def _output(record: StepRecord) -> Json:
+    """The output that a record keeps; of a choice it keeps what was chosen."""
+    if record.type != "choice" or not record.outcome:
+        return record.output
+    chosen: dict[str, Json] = {"branch": record.outcome}
+    return chosen | ({"condition_result": record.outcome == "true"} if record.outcome in ("true", "false") else {})
 
 
 def _unwrapped(output: Json) -> Json:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from aslant import observability, ports, prices, sla
@@ -17,7 +16,7 @@ from aslant.executions.family import ApprovalControl, changed_to, retention
 from aslant.executions.records import Child, Execution, Failure, Parent, Run
 from aslant.executions.states import FINAL, TRANSITIONS, Status
 from aslant.executions.store import NOTHING, ExecutionStore
-from aslant.history.native import native_records
+from aslant.history.native import record_run
 from aslant.history.steps import StepHistory, error_of, message_of
 from aslant.notices import Notice, complete, parsed, same_machine
 from aslant.releases import Release
@@ -151,8 +150,9 @@ class Recorder:
         return self.store.transition(execution, after, by=BY, reason="its parent goes on", run=run)
 
     def _begin(self, execution: Execution, notice: Notice, release: Release | None) -> Execution:
-        if self._run(execution).status:
-            return execution  # it has ended meanwhile
+        run = self._run(execution)
+        if run.status or run.why == "finally":
+            return execution  # it has ended meanwhile, or goes on although the execution has ended
         if execution.status == "pending":
             execution = self._to(execution, "running", "", release)
         held = self._parents_status(execution)
@@ -174,7 +174,8 @@ class Recorder:
         ended_at = _ended(notice, self.clock)
         ended = replace(run, status=notice.status, ended_at=ended_at, transitions=transitions)
         if history is not None and not _undoes(release, notice):
-            self._fill(execution, history, notice, ended_at)
+            completed = notice.status == "SUCCEEDED"
+            record_run(self.store, execution, history, completed=completed, at=ended_at, now=self.clock())
         usage = self._usage(execution, ended)
         status = self._status_after(execution, notice, release)
         if status is None:
@@ -299,15 +300,6 @@ class Recorder:
         except NotFoundError:  # Step Functions forgets it after 90 days, and at once when the machine is deleted
             return None
 
-    def _fill(self, execution: Execution, history: StepHistory, notice: Notice, ended_at: int) -> None:
-        history.finish(completed=notice.status == "SUCCEEDED", at=datetime.fromtimestamp(ended_at / 1000, UTC))
-        known = {
-            (step.step, step.iteration) for step in self.store.steps(execution.tenant, execution.id) if not step.native
-        }
-        found = [*native_records(history, run=execution.run, known=known, at=ended_at * 1000)]
-        if found:
-            self.store.record_native(execution, found, now=self.clock() * 1000)
-
     def _usage(self, execution: Execution, ended: Run) -> dict[str, float]:
         steps = self.store.steps(execution.tenant, execution.id)
         others = self.store.runs(execution.tenant, execution.id)
@@ -319,8 +311,10 @@ class Recorder:
 
 
 def _undoes(release: Release | None, notice: Notice) -> bool:
-    """Whether the run is one of the machine that undoes what an execution did."""
-    return release is not None and same_machine(release.get("rollback", ""), notice.machine)
+    """Whether the run is one of the machine that undoes what an execution did, or ends it."""
+    return release is not None and any(
+        same_machine(machine, notice.machine) for machine in (release.get("rollback", ""), release.get("ending", ""))
+    )
 
 
 def _may_tell(notice: Notice, release: Release | None, execution: Execution | None) -> bool:

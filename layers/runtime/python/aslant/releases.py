@@ -45,13 +45,16 @@ class ReleaseSettings(TypedDict, total=False):
 
 
 class Release(TypedDict):
-    """One version. `machine` and `rollback` are ARNs of state machines; `rollback` undoes what an execution did."""
+    """One version. `machine`, `rollback` and `ending` are ARNs of state machines: `rollback` undoes what an execution did,
+    `ending` runs `finally` of one that was cancelled.
+    """
 
     workflow: str
     version: str
     hash: str
     machine: str
     rollback: NotRequired[str]
+    ending: NotRequired[str]
     steps: dict[str, StepFacts]
     states: dict[str, StateFacts]
     settings: ReleaseSettings

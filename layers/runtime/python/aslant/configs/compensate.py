@@ -15,7 +15,8 @@ class CompensateConfig(Config):
     action: Literal["plan", "values", "finish"]
     """What to do: say what is undone, read what an undo needs, or note what became of it."""
     request: dict[str, Any] = Field(default_factory=dict)
-    """Why the rollback was started: `by` (failure, request), `error` (error, message, step), `action`."""
+    """Why the rollback was started: `by` (failure, request, parent), `error` (error, message, step), `action` (rollback,
+    compensate, or cancel, which undoes nothing)."""
     plan: dict[str, Any] = Field(default_factory=dict)
     """What the compiler knows: see `aslant.compensation.decide` and `plan`."""
     step: str = ""

@@ -269,7 +269,7 @@ class Again:
     def _latest(self, execution: Execution) -> Run | None:
         """The latest run of the workflow itself: a rollback's machine has other states."""
         runs = self.family.store.runs(execution.tenant, execution.id)
-        return next((run for run in reversed(runs) if run.why != "rollback" and run.number <= execution.run), None)
+        return next((run for run in reversed(runs) if run.own and run.number <= execution.run), None)
 
     def _names(self, execution: Execution, times: Mapping[str, int]) -> set[str]:
         found = {name for name in times if name.startswith(f"{execution.id}/")}

@@ -13,6 +13,7 @@ from aslant.errors import ConflictError, StepError
 from aslant.executions.family import changed_to
 from aslant.executions.naming import run_name
 from aslant.executions.records import Execution, Failure, Run
+from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
 from aslant.ports import Machines
 
@@ -33,7 +34,7 @@ class Launcher:
         try:
             self.machines.start(run.machine, run_name(execution.id, run.number), given)
         except StepError as error:
-            if error.retryable or isinstance(error, ConflictError):
+            if error.retryable or isinstance(error, ConflictError) or execution.status not in ACTIVE:
                 raise  # it may have started, or somebody else did start it: calling again tells
             failure = Failure(type(error).__name__, str(error))
             after = changed_to(execution, "failed", now=self.clock(), reason="it could not be started")
@@ -61,8 +62,10 @@ def machine_input(given: Mapping[str, Json], execution: Execution, run: Run) -> 
     if run.entered:
         info["entered"] = dict(run.entered)
     result: dict[str, Json] = {"input": given["input"], "context": given.get("context") or {}, "execution": info}
-    if run.why == "rollback":
+    if not run.own:
         error = execution.error
         failed = {"error": error.error, "message": error.message, "step": error.step} if error is not None else None
-        result["rollback"] = {"by": "request", "action": "rollback", "error": failed}
+        result["rollback"] = {"by": "request", "action": "rollback" if run.why == "rollback" else "cancel", "error": failed}
+        if "finally" in (run.why, run.detail):
+            result["rollback"]["finally"] = True
     return result

@@ -77,14 +77,15 @@ class Execution:
 class Run:
     """One execution of the state machine. `entered` is what it was given; see `aslant.contracts.ExecutionInfo`.
 
-    `detail` is the step of a rerun, the number of the checkpoint of a restore, or that of the run that recover goes on with.
+    `detail` is the step of a rerun, the number of the checkpoint of a restore, or that of the run that recover goes on with;
+    "finally" for a rollback that runs `finally` too.
     """
 
     number: int
     arn: str
     machine: str
     version: str
-    why: str  # start, resume, retry, restore, rerun, recover, rollback
+    why: str  # start, resume, retry, restore, rerun, recover; rollback, or finally after a cancel
     by: str
     started_at: int
     ended_at: int | None = None
@@ -92,6 +93,11 @@ class Run:
     detail: str = ""
     entered: Mapping[str, int] = field(default_factory=dict)
     transitions: int = 0  # of states, as AWS bills them; known at the end
+
+    @property
+    def own(self) -> bool:
+        """Whether it is one of the workflow's own machine, not of that which undoes or ends an execution."""
+        return self.why not in ("rollback", "finally")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from aslant.executions.naming import arn_of, body_hash, keyed_id, run_name
 from aslant.executions.plan import Plan
 from aslant.executions.records import Checkpoint, Execution, Page, Run, StepRecord, Transition
 from aslant.executions.store import ExecutionStore
+from aslant.history.native import record_run
+from aslant.history.steps import StepHistory
 from aslant.ports import Machines, Releases
 from aslant.releases import Release
 from aslant.values import size, well_formed
@@ -139,14 +141,22 @@ class Executions:
         return execution
 
     def cancel(self, tenant: str, id: str, *, by: str, reason: str = "", compensate: bool = False) -> Execution:
-        """Ends it together with its children and pending approvals; `compensate` starts the rollback then."""
+        """Ends it together with its children and pending approvals; `compensate` starts the rollback then.
+
+        What stands in `finally` runs once, of children too. That changes no status.
+        """
         execution = self.get(tenant, id)
         if compensate and execution.status in ("rolling_back", "rolled_back"):
             return self._heal(execution)
         execution = self._become(tenant, id, "cancelled", by, reason, alone=True)
-        self._family.halt(execution, "cancelled", by=by)
+        if self._ends(execution) is None:
+            self._family.halt(execution, "cancelled", by=by)
         if self.on_end is not None:
             self.on_end(execution)
+        self._end_children(execution, by)
+        if compensate and self._can_undo(execution):
+            return self.rollback(tenant, id, by=by)
+        execution = self._end(execution, by)
         return self.rollback(tenant, id, by=by) if compensate else execution
 
     def resume(self, tenant: str, id: str, *, by: str, version: str | None = None) -> Execution:
@@ -196,10 +206,14 @@ class Executions:
             machine = release.get("rollback")
             if not machine:
                 raise InvalidTransition(f"rollback: {execution.workflow} {execution.version} has nothing to undo")
+            # Until `finally` has run, it is a part of what is left to be done.
+            ends = execution.status == "cancelled" and self._is_left(execution)
             self._family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=by)
+            if ends:
+                self._note_native(execution, release)
             number = self._again.next_number(execution)
             now, arn = self.clock(), arn_of(machine, run_name(id, number))
-            run = Run(number, arn, machine, execution.version, "rollback", by, now)
+            run = Run(number, arn, machine, execution.version, "rollback", by, now, detail="finally" if ends else "")
             after = replace(
                 changed_to(execution, "rolling_back", now=now, reason="rollback"), run=number, arn=arn,
             )  # fmt: skip
@@ -257,8 +271,12 @@ class Executions:
             return self._again.go(execution, wish)
         if execution.status in ("paused", "cancelled"):
             by = self.store.transitions(execution.tenant, execution.id)[-1].by
-            self._family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=by)
-            return execution
+            if self._ends(execution) is None:
+                self._family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=by)
+            if execution.status == "paused":
+                return execution
+            self._end_children(execution, by)
+            return self._end(execution, by)
         if execution.status not in states.ACTIVE:
             return execution
         parent = self.store.read(execution.tenant, execution.parent.execution) if execution.parent is not None else None
@@ -275,6 +293,12 @@ class Executions:
         except NotFoundError:
             if execution.status == "running" and self._began(execution):
                 return self._again.go(execution, Wish("recover", run.by, None, str(run.number)))
+            if execution.status == "rolling_back" and run.why != "rollback":
+                # What its machine has begun to undo after a failure must not be done again: the failure stands.
+                self.store.settle(execution.tenant, execution.id, [
+                    step for step in self.store.steps(execution.tenant, execution.id)
+                    if step.status == "failed" and not step.settled
+                ])  # fmt: skip
             return self._launcher.launch(execution, run)
         if self.record_end is not None and described.get("status") != "RUNNING":
             self.record_end(execution, described)
@@ -289,6 +313,62 @@ class Executions:
             return next(iter(self.machines.history(execution.arn)), None) is not None
         except NotFoundError:
             return False
+
+    def _ends(self, execution: Execution) -> Run | None:
+        """The run of `finally`, if the execution was cancelled and has come to it."""
+        runs = self.store.runs(execution.tenant, execution.id) if execution.status == "cancelled" else ()
+        return next((run for run in runs if run.number == execution.run and run.why == "finally"), None)
+
+    def _is_left(self, execution: Execution) -> bool:
+        """Whether a cancelled execution has a `finally` that has not ended."""
+        release = self._family.release(execution)
+        if release is None or not release.get("ending"):
+            return False
+        run = next((run for run in self.store.runs(execution.tenant, execution.id) if run.number == execution.run), None)
+        return run is None or run.own or (run.why == "finally" and not run.status)
+
+    def _can_undo(self, execution: Execution) -> bool:
+        release = self._family.release(execution)
+        return release is not None and bool(release.get("rollback"))
+
+    def _end_children(self, execution: Execution, by: str) -> None:
+        for _, child in self._family.descendants(execution):
+            self._end(child, by)
+
+    def _end(self, execution: Execution, by: str) -> Execution:
+        """Runs what stands in `finally`, once for a cancelled execution. Its own run has been stopped before."""
+        for _ in range(_TRIES):
+            release = self._family.release(execution)
+            machine = release.get("ending") if release is not None else None
+            if execution.status != "cancelled" or release is None or not machine:
+                return execution
+            run = self._ends(execution)
+            if run is not None:
+                return execution if run.status else self._launcher.launch(execution, run)
+            self._note_native(execution, release)
+            number = self._again.next_number(execution)
+            arn = arn_of(machine, run_name(execution.id, number))
+            run = Run(number, arn, machine, execution.version, "finally", by, self.clock())
+            after = replace(execution, run=number, arn=arn, changed_at=max(run.started_at, execution.changed_at))
+            try:
+                changed = self.store.transition(execution, after, by=by, reason="finally", run=run)
+            except ConflictError:
+                execution = self.get(execution.tenant, execution.id)
+                continue
+            return self._launcher.launch(changed, run)
+        raise ConflictError(f"the execution {execution.id} keeps changing")
+
+    def _note_native(self, execution: Execution, release: Release) -> None:
+        """What the states of the stopped run have computed is told by its history; `finally` may read it."""
+        runs = self.store.runs(execution.tenant, execution.id)
+        if not any(run.number == execution.run and run.own for run in runs):
+            return
+        try:
+            history = StepHistory.of(release["steps"], release["states"], self.machines.history(execution.arn))
+        except NotFoundError:
+            return  # it never started
+        now = self.clock()
+        record_run(self.store, execution, history, completed=False, at=now, now=now)
 
     def _become(
         self, tenant: str, id: str, status: states.Status, by: str, reason: str, *, alone: bool

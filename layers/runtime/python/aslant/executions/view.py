@@ -17,7 +17,6 @@ from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
 from aslant.history.native import micros
 from aslant.history.steps import SeenStep, StepHistory
-from aslant.notices import same_machine
 from aslant.releases import Release
 
 ViewStatus = Literal[
@@ -145,8 +144,8 @@ class Views:
         current = next((run for run in runs if run.number == execution.run), None)
         if release is None or not execution.arn or (current is not None and current.status):
             return None
-        if current is not None and same_machine(release.get("rollback", ""), current.machine):
-            return None  # it undoes steps, which records tell
+        if current is not None and not current.own:
+            return None  # it undoes or ends the execution, which records tell
         try:
             return StepHistory.of(release["steps"], release["states"], self.machines.history(execution.arn))
         except NotFoundError:

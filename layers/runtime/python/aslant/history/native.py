@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from aslant.executions.records import Failure, StepRecord, StepStatus
+from aslant.executions.records import Execution, Failure, StepRecord, StepStatus
+from aslant.executions.store import ExecutionStore
 from aslant.history.steps import SeenStep, StepHistory
 from aslant.values import size
 
@@ -27,6 +28,17 @@ def native_records(history: StepHistory, *, run: int, known: Collection[Place], 
         status = _RECORDED.get(seen.status)
         if status is not None and (seen.step, seen.iteration) not in known:
             yield _record(seen, status, run, at)
+
+
+def record_run(
+    store: ExecutionStore, execution: Execution, history: StepHistory, *, completed: bool, at: int, now: int
+) -> None:
+    """Stores such records of a run that ended at `at` (epoch milliseconds). `now`: the same, of the clock."""
+    history.finish(completed=completed, at=datetime.fromtimestamp(at / 1000, UTC))
+    known = {(step.step, step.iteration) for step in store.steps(execution.tenant, execution.id) if not step.native}
+    found = [*native_records(history, run=execution.run, known=known, at=at * 1000)]
+    if found:
+        store.record_native(execution, found, now=now * 1000)
 
 
 def _record(seen: SeenStep, status: StepStatus, run: int, at: int) -> StepRecord:
