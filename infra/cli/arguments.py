@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from aslant.inputs import InputProblem, from_text, prepare
 from infra.cli.errors import UsageError
-from infra.cli.files import read
 
 Row = Mapping[str, Any]
 
@@ -25,6 +24,8 @@ def gather(schema: Mapping[str, Row] | None, options: Sequence[str]) -> tuple[di
     problems: list[InputProblem] = []
     for option in options:
         if option.startswith("@"):
+            from infra.cli.files import read  # which imports the compiler
+
             source = read(option[1:])
             text = source.text if isinstance(source.text, str) else source.text.decode("utf-8-sig", "replace")
             given |= _object(text, source.file)

@@ -140,6 +140,44 @@ steps:
     assert _step(ended, "nap")["duration"] < 8 or end < _seconds(nap["started_at"]) + 12
 
 
+def test_killed_while_it_undoes_it_undoes_the_rest(dev: Callable[..., Dev], line: Line, tmp_path: Path) -> None:
+    (tmp_path / "saga.yaml").write_text("""\
+dialect: canonical
+id: saga
+steps:
+  - {id: a, type: skill, config: {skill: note, parameters: {name: a}},
+     compensation: {id: undo_a, type: skill, config: {skill: note, parameters: {name: undo-a, seconds: 3}}}}
+  - {id: b, type: skill, depends_on: [a], config: {skill: note, parameters: {name: b}},
+     compensation: {id: undo_b, type: skill, config: {skill: note, parameters: {name: undo-b}}}}
+  - {id: c, type: skill, depends_on: [b], on_failure: rollback, config: {skill: shaky, parameters: {name: c}}}
+""", encoding="utf-8")
+    running = dev("saga.yaml")
+    id = line.start("saga")
+    line.until(line.notes, lambda notes: "undo-a" in notes)
+    running.kill()
+    dev()
+    ended = line.status(id, "rolled_back", "failed", "completed")
+    assert (ended["status"], ended["undone"], ended["error"]["step"]) == ("rolled_back", ["b", "a"], "c")
+    assert line.notes() == ["a", "b", "c", "undo-b", "undo-a", "undo-a"], "only what was cut short is done again"
+
+
+def test_time_that_runs_faster_does_not_go_back(dev: Callable[..., Dev], line: Line, tmp_path: Path) -> None:
+    (tmp_path / "day.yaml").write_text("""\
+dialect: canonical
+id: day
+steps: [{id: nap, type: wait, seconds: 7200}]
+""", encoding="utf-8")
+    running = dev("day.yaml", "--time-scale", "720")
+    id = line.start("day")
+    first = line.until(lambda: line.json("show", id), lambda one: one["steps"][0]["status"] == "running")
+    running.kill()
+    dev("--time-scale", "720")
+    ended = line.status(id, "completed")
+    assert first["started_at"] < first["steps"][0]["started_at"] < ended["finished_at"]
+    assert 7200 <= ended["duration"] < 7200 + 720 * 60
+    assert all(one["started_at"] < (one["ended_at"] or "9") for one in ended["runs"])
+
+
 def _step(view: dict, name: str) -> dict:
     return next(step for step in view["steps"] if step["step"] == name)
 
