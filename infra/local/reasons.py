@@ -12,7 +12,7 @@ from translator.model.values import expressions_of
 from translator.model.workflow import Step, Workflow
 
 _HOLDERS = ("parallel", "foreach", "workflow")
-_OF_VALUES = ("ExpressionError", "States.QueryEvaluationError", "ValidationError", "SandboxError", "States.Runtime")
+_OF_VALUES = ("ExpressionError", "ValidationError", "SandboxError", "States.Runtime")
 
 
 def hints(error: str, failed: StepRun | None, progress: Progress, workflow: Workflow, scale: float) -> tuple[str, ...]:

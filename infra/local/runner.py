@@ -21,7 +21,7 @@ from infra.local.cloud import ExecutionHandle, LocalCloud, Result
 from infra.local.family import Family
 from infra.local.functions import Handler
 from infra.local.progress import Child, Progress, StepRun
-from infra.local.tracking import message_of
+from infra.local.tracking import error_of, message_of
 from translator.diagnostics import NOWHERE, Position
 from translator.pipeline import Compilation
 
@@ -307,14 +307,13 @@ class _Loop:
         whole = ended.status == "TIMED_OUT"  # the time of the execution ran out, whatever failed before
         chain = [] if whole else self.family.culprits(self.handle.arn, ended.error, ended.cause)
         member, failed = chain[-1] if chain else (None, None)
-        name = ended.error or {"timed_out": "States.Timeout", "cancelled": "Cancelled"}.get(status, "Failed")
+        name = error_of(ended.error, ended.cause)
+        name = name or {"timed_out": "States.Timeout", "cancelled": "Cancelled"}.get(status, "Failed")
         message = message_of(ended.cause) or (failed.message if failed else "")
         if name == "States.DataLimitExceeded" and "assigned variables" not in message:
             message = f"{message} A state passes on {MAX_PAYLOAD:,} bytes of JSON at most.".strip()
         if whole and not message:
             message = f"the run took longer than its {self.main.definition.get('TimeoutSeconds', 0):g} s"
-        if failed is not None and name == "States.TaskFailed":
-            name = failed.error  # the engine's name for whatever a child fails with
         progress = member.progress if member is not None else self.progress
         workflow = progress.workflow
         hints = reasons.hints(name, failed, progress, workflow, self.cloud.clock.scale)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from aslant.history.steps import culprit, error_of
+from aslant.history.steps import culprit
+from aslant.history.steps import error_of as error_of
 from aslant.history.steps import message_of as message_of
 from aslant.history.timeline import StateVisit, Timeline
 from infra.local.progress import Progress, Status, StepRun
@@ -91,9 +92,7 @@ class Tracker:
                 run.attempts = sum(tries.values())
                 run.retried = visit.retried or (visit.started if len(tries) > 1 else None)
         if status is Status.FAILED:
-            run.error, run.message = visit.error or "", message_of(visit.cause)
-            if run.error == "States.TaskFailed":  # the child's own error is in the cause
-                run.error = error_of(visit.error, visit.cause)
+            run.error, run.message = error_of(visit.error, visit.cause), message_of(visit.cause)
             limit = self._limits.get(visit.state)
             if run.error == "States.Timeout" and not run.message and isinstance(limit, int | float):
                 run.message = f"the attempt took longer than its {limit:g} s"

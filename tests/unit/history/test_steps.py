@@ -120,6 +120,9 @@ def test_retries_are_transitions_and_are_seen() -> None:
     ("HttpError", "{}", "HttpError"), ("States.QueryEvaluationError", "", "ExpressionError"), (None, None, ""),
     ("States.TaskFailed", json.dumps({"ExecutionArn": "arn", "Error": "Mine", "Cause": "x"}), "Mine"),
     ("States.TaskFailed", json.dumps({"ExecutionArn": "arn", "Error": "States.QueryEvaluationError"}), "ExpressionError"),
+    ("States.TaskFailed", json.dumps({"ExecutionArn": "arn", "Status": "TIMED_OUT"}), "States.Timeout"),
+    ("States.TaskFailed", json.dumps({"ExecutionArn": "arn", "Status": "ABORTED"}), "Cancelled"),
+    ("States.TaskFailed", json.dumps({"ExecutionArn": "arn", "Status": "FAILED"}), "States.TaskFailed"),
     ("States.TaskFailed", json.dumps({"Error": "Mine"}), "States.TaskFailed"), ("States.TaskFailed", "[", "States.TaskFailed"),
     ("States.TaskFailed", "[" * 100_000, "States.TaskFailed"),
 ])  # fmt: skip

@@ -21,6 +21,7 @@ _STATUS: Mapping[str, SeenStatus] = {
     "running": "running", "succeeded": "completed", "caught": "failed", "failed": "failed", "timed_out": "failed",
     "aborted": "cancelled",
 }
+_UNNAMED = {"TIMED_OUT": "States.Timeout", "ABORTED": "Cancelled"}  # what a child without an error ended with
 SILENT = frozenset({"condition", "fork", "join", "bind", "end"})  # roles that say nothing about how their step ended
 HOLDERS = frozenset({"parallel", "foreach"})  # what a failure inside of them says more than
 
@@ -95,8 +96,11 @@ def error_of(error: str | None, cause: str | None) -> str:
             data = json.loads(cause or "")
         except (ValueError, RecursionError):
             return error
-        if isinstance(data, dict) and isinstance(data.get("Error"), str) and "ExecutionArn" in data:
-            return error_of(data["Error"], data.get("Cause"))
+        if isinstance(data, dict) and "ExecutionArn" in data:
+            if isinstance(data.get("Error"), str):
+                return error_of(data["Error"], data.get("Cause"))
+            if data.get("Status") in _UNNAMED:
+                return _UNNAMED[data["Status"]]
     return "ExpressionError" if error == "States.QueryEvaluationError" else error or ""
 
 
