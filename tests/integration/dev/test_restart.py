@@ -140,6 +140,35 @@ steps:
     assert _step(ended, "nap")["duration"] < 8 or end < _seconds(nap["started_at"]) + 12
 
 
+def test_what_rested_goes_on_after_a_restart_as_it_would_have_before(
+    dev: Callable[..., Dev], line: Line, tmp_path: Path
+) -> None:
+    (tmp_path / "rests.yaml").write_text("""\
+dialect: canonical
+id: rests
+steps:
+  - {id: odd, type: skill, on_failure: continue, config: {skill: shaky, parameters: {name: odd}}}
+  - {id: nap, type: wait, seconds: 5, depends_on: [odd]}
+  - {id: end, type: skill, depends_on: [nap], config: {skill: fails_until, parameters: {name: end, file: ready}}}
+""", encoding="utf-8")
+    running = dev("rests.yaml")
+    id = line.start("rests")
+    line.until(lambda: line.json("show", id), lambda one: _step(one, "nap")["status"] == "running")
+    assert line.json("pause", id)["status"] == "paused"
+    assert running.stop() == 0
+    running = dev()
+    assert running.document["continued"] == []
+    line.json("resume", id)
+    failed = line.status(id, "failed")
+    assert failed["error"]["step"] == "end"
+    running.kill()
+    (tmp_path / "ready").touch()
+    dev()
+    line.json("retry", id)
+    assert [one["why"] for one in line.status(id, "completed")["runs"]] == ["start", "resume", "retry"]
+    assert line.notes() == ["odd", "end", "end"]
+
+
 def test_killed_while_it_undoes_it_undoes_the_rest(dev: Callable[..., Dev], line: Line, tmp_path: Path) -> None:
     (tmp_path / "saga.yaml").write_text("""\
 dialect: canonical
