@@ -171,7 +171,7 @@ def _stand_in(workflow: str) -> dict[str, Any]:
 
 def create_channels(cloud: LocalCloud, compilations: Sequence[Compilation], settings: Settings) -> None:
     """The topic and the email sender that notifications use when they name none."""
-    if not any({"notify", "approval"} & {*compilation.functions.values()} for compilation in compilations):
+    if not any({"notify", "approval", "email"} & {*compilation.functions.values()} for compilation in compilations):
         return
     if settings.notify_topic == NOTIFY_TOPIC:
         cloud.client("sns").create_topic(Name=NOTIFY_TOPIC.rpartition(":")[2])

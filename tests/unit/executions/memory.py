@@ -40,7 +40,7 @@ class MemoryArtifacts:
         self.objects[key] = data
         return key
 
-    def get(self, tenant: str, key: str) -> bytes:
+    def get(self, tenant: str, key: str, limit: int | None = None) -> bytes:
         if json.loads(key)[0] != tenant or key not in self.objects:
             raise NotFoundError("there is no such artifact")
         return self.objects[key]

@@ -13,6 +13,7 @@ from aslant.settings import Settings
 if TYPE_CHECKING:
     from aslant.approvals.links import Links
     from aslant.approvals.service import Approvals, Notify
+    from aslant.configs.email import Smtp
     from aslant.contracts import Json
     from aslant.executions.service import Executions
     from aslant.executions.store import ExecutionStore
@@ -39,6 +40,12 @@ def functions(settings: Settings) -> ports.Functions:
     return AwsLambda(settings.region)
 
 
+def commands(settings: Settings) -> ports.Commands:
+    from aslant.commands import SealedCommands
+
+    return SealedCommands(settings.commands)
+
+
 def models(settings: Settings, output_format: str) -> ports.Models:
     """Bedrock; the offline model where ASLANT_MODEL=offline."""
     from aslant.adapters.bedrock import Bedrock
@@ -57,6 +64,27 @@ def mailer(settings: Settings) -> ports.Mailer:
     from aslant.adapters.aws_messages import SesMailer
 
     return SesMailer(settings.region)
+
+
+def post(settings: Settings) -> ports.Post:
+    """SES."""
+    from aslant.adapters.ses_post import SesPost
+
+    return SesPost(settings.region)
+
+
+def template_post(settings: Settings) -> ports.TemplatePost:
+    """The templates of SES."""
+    from aslant.adapters.ses_post import SesPost
+
+    return SesPost(settings.region)
+
+
+def smtp_post(settings: Settings, smtp: Smtp) -> ports.Post:
+    """A mail server, at an address that steps may talk to."""
+    from aslant.adapters.smtp_post import SmtpPost
+
+    return SmtpPost(smtp.host, smtp.port, smtp.security, smtp.username, smtp.password, settings.http_allow)
 
 
 def events(settings: Settings) -> ports.Events:

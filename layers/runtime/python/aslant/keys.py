@@ -42,6 +42,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from aslant.errors import NotFoundError
 
@@ -64,6 +65,16 @@ class ApprovalRef(NamedTuple):
     step: str
     iteration: tuple[int, ...]
     attempt: int
+
+
+def artifacts(tenant: str) -> str:
+    """What every key in the bucket of artifacts starts with that belongs to a tenant."""
+    return quote(tenant, safe="") + "/"
+
+
+def artifact(tenant: str, execution: str, name: str) -> str:
+    """The key of an object in the bucket of artifacts."""
+    return f"{artifacts(tenant)}{quote(execution, safe=':')}/{quote(name)}"
 
 
 def _part(text: str) -> str:
@@ -136,7 +147,9 @@ def approval(tenant: str, ref: ApprovalRef) -> Key:
 
 def waiting(tenant: str, requested_at: int, approval_id: str) -> Key:
     """The key of a pending approval in the index `waiting`. `requested_at` is epoch seconds."""
-    return Key(f"{_part(tenant)}#approvals", f"{requested_at:012d}#{approval_id}")
+    # A sort key takes 1,024 bytes, and an approval's id may be longer.
+    mark = approval_id if len(approval_id) <= 512 else hashlib.sha256(approval_id.encode()).hexdigest()
+    return Key(f"{_part(tenant)}#approvals", f"{requested_at:012d}#{mark}")
 
 
 def started(at: int, identifier: str) -> str:

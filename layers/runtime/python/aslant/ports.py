@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -74,6 +74,47 @@ class Models(Protocol):
         """One answer. Raises RateLimited, ServerError, StepTimeout, AuthorizationError, ValidationError, ModelError."""
 
 
+Line = Callable[[str, str], None]  # a stream's name (stdout, stderr) and one line of it
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRequest:
+    """`command` is a name on the installation's list; `cwd` and the names of `files` are within the command's folder."""
+
+    command: str
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: bytes = b""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    cwd: str | None = None
+    timeout: float = 300.0   # seconds
+    max_output: int = 32_000  # bytes that are kept of each stream
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnd:
+    """`exit_code` is 128 + n after signal n. `tail` is the end of stderr, or of stdout where there is none."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    stdout_cut: bool = False
+    stderr_cut: bool = False
+    tail: bytes = b""
+
+
+class Commands(Protocol):
+    def permits(self, name: str) -> bool:
+        """Whether the installation runs a command of this name."""
+
+    def run(self, request: CommandRequest, line: Line) -> CommandEnd:
+        """Runs a command to its end, whatever its exit code; `line` is told each line as it comes.
+
+        Raises AuthorizationError (not on the list), NotFoundError (not installed), ValidationError, StepTimeout or
+        SandboxError.
+        """
+
+
 class Functions(Protocol):
     def invoke(self, arn: str, payload: Json) -> Json:
         """What a Lambda function returns. An error of its own is raised under the name that it gave it."""
@@ -87,6 +128,47 @@ class Topics(Protocol):
 class Mailer(Protocol):
     def send(self, sender: str, to: Sequence[str], subject: str, text: str) -> str:
         """The id of an email that was handed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Who an email is from and to: plain addresses, but `sender` may have a name in front."""
+
+    sender: str
+    to: Sequence[str]
+    cc: Sequence[str] = ()
+    bcc: Sequence[str] = ()
+
+    @property
+    def recipients(self) -> list[str]:
+        """Everybody, once."""
+        return list(dict.fromkeys((*self.to, *self.cc, *self.bcc)))
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFile:
+    """A file that goes along with an email."""
+
+    name: str
+    content_type: str
+    data: bytes
+
+
+class Post(Protocol):
+    def carry(self, envelope: Envelope, message: bytes, timeout: float) -> tuple[str, Sequence[str]]:
+        """Hands over a MIME message: its id, and the recipients that were refused while others were not.
+
+        Raises AuthenticationError, ValidationError (refused for good), ServerError (refused for now), NetworkError,
+        StepTimeout or PayloadTooLarge.
+        """
+
+
+class TemplatePost(Protocol):
+    def fill(
+        self, envelope: Envelope, reply_to: Sequence[str], template: str, values: Mapping[str, Json],
+        files: Sequence[AttachedFile],
+    ) -> str:
+        """The id of an email that was made of a stored template. Raises NotFoundError for a template that is not there."""
 
 
 class Events(Protocol):
@@ -172,8 +254,8 @@ class Artifacts(Protocol):
     def put(self, tenant: str, execution: str, name: str, data: bytes) -> str:
         """The key of stored bytes; the same data under the same name again is the same object."""
 
-    def get(self, tenant: str, key: str) -> bytes:
-        """Stored bytes. Raises NotFoundError, also for a key of another tenant."""
+    def get(self, tenant: str, key: str, limit: int | None = None) -> bytes:
+        """Stored bytes. Raises NotFoundError, also for a key of another tenant, and PayloadTooLarge beyond the limit."""
 
 
 class Machines(Protocol):

@@ -36,6 +36,7 @@ class Settings:
     model_aliases: Mapping[str, str] = field(default_factory=lambda: MODEL_ALIASES)  # ASLANT_MODEL_ALIASES
     skills: Mapping[str, str] = field(default_factory=dict)  # ASLANT_SKILLS: name -> Lambda ARN or https address
     skill_modules: tuple[str, ...] = ()     # ASLANT_SKILL_MODULES: Python modules (names or paths) of skills
+    commands: tuple[str, ...] = ()          # ASLANT_COMMANDS: programs of command steps, `name` or `name=/path/of/it`
     executions_table: str = "aslant-executions"  # ASLANT_EXECUTIONS_TABLE
     catalog_table: str = "aslant-catalog"   # ASLANT_CATALOG_TABLE
     bucket: str = "aslant-artifacts"        # ASLANT_BUCKET: large values and artifacts
@@ -46,6 +47,7 @@ class Settings:
     slack_webhook: str = ""                 # ASLANT_SLACK_WEBHOOK: where `channel: slack` goes without a url
     public_url: str = ""                    # ASLANT_PUBLIC_URL: where links in messages lead; none are sent without it
     email_from: str = ""                    # ASLANT_EMAIL_FROM: a sender that SES has verified
+    email_senders: tuple[str, ...] = ()     # ASLANT_EMAIL_SENDERS: more that email steps may name; @domain is all of one
 
     @staticmethod
     def read(environment: Mapping[str, str] | None = None) -> Settings:
@@ -61,6 +63,7 @@ class Settings:
             model_aliases={**MODEL_ALIASES, **_mapping(env, "ASLANT_MODEL_ALIASES")},
             skills=_mapping(env, "ASLANT_SKILLS"),
             skill_modules=_items(env.get("ASLANT_SKILL_MODULES", "")),
+            commands=_items(env.get("ASLANT_COMMANDS", "")),
             executions_table=env.get("ASLANT_EXECUTIONS_TABLE", "aslant-executions"),
             catalog_table=env.get("ASLANT_CATALOG_TABLE", "aslant-catalog"),
             bucket=env.get("ASLANT_BUCKET", "aslant-artifacts"),
@@ -71,6 +74,7 @@ class Settings:
             slack_webhook=env.get("ASLANT_SLACK_WEBHOOK", ""),
             public_url=env.get("ASLANT_PUBLIC_URL", ""),
             email_from=env.get("ASLANT_EMAIL_FROM", ""),
+            email_senders=_items(env.get("ASLANT_EMAIL_SENDERS", "")),
         )
 
 

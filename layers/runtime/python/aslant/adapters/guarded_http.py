@@ -135,7 +135,7 @@ class GuardedHttp:
         raise HttpError(f"{request.method} {here.shown}: more than {request.max_redirects} redirects")
 
     def _one(self, here: Target, request: HttpRequest, deadline: float) -> HttpResponse:
-        found = _in_time(lambda: self.resolver(here.host, here.port), here, deadline)
+        found = in_time(lambda: self.resolver(here.host, here.port), here, deadline)
         permitted = [each for each in found if self._allowed.permits(here.host, each)]
         if not permitted:
             raise AuthorizationError(
@@ -208,7 +208,7 @@ class _NotConnected(Exception):
         self.reason = reason
 
 
-def _in_time(look_up: Callable[[], Sequence[Address]], here: Target, deadline: float) -> Sequence[Address]:
+def in_time(look_up: Callable[[], Sequence[Address]], here: Target, deadline: float) -> Sequence[Address]:
     """A look-up's answer, if it comes before the deadline: the system's resolver takes no time limit."""
     answers: queue.SimpleQueue[Sequence[Address] | Exception] = queue.SimpleQueue()
 

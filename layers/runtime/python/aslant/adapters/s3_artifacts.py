@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
+from aslant import keys
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client, error_code
-from aslant.errors import NotFoundError
+from aslant.errors import NotFoundError, PayloadTooLarge
 
 _GONE = frozenset({"NoSuchKey", "NoSuchBucket", "404"})
 
@@ -19,19 +19,23 @@ class S3Artifacts:
     bucket: str
 
     def put(self, tenant: str, execution: str, name: str, data: bytes) -> str:
-        key = f"{_prefix(tenant)}{quote(execution, safe=':')}/{quote(name)}"
+        key = keys.artifact(tenant, execution, name)
         with calling("storing a large value"):
             self._client.put_object(Bucket=self.bucket, Key=key, Body=data)
         return key
 
-    def get(self, tenant: str, key: str) -> bytes:
-        if not key.startswith(_prefix(tenant)):
+    def get(self, tenant: str, key: str, limit: int | None = None) -> bytes:
+        if not key.startswith(keys.artifacts(tenant)):
             raise NotFoundError("there is no such artifact")
         from botocore.exceptions import ClientError
 
         with calling("reading a large value"):
             try:
-                data: bytes = self._client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+                found = self._client.get_object(Bucket=self.bucket, Key=key)
+                if limit is not None and found["ContentLength"] > limit:
+                    found["Body"].close()
+                    raise PayloadTooLarge(f"the artifact has {found['ContentLength']:,} bytes; {limit:,} are the limit here")
+                data: bytes = found["Body"].read()
             except ClientError as error:
                 if error_code(error) in _GONE:
                     raise NotFoundError(f"the stored value {key} is gone") from None
@@ -42,6 +46,3 @@ class S3Artifacts:
     def _client(self) -> Any:
         return client("s3", self.region)
 
-
-def _prefix(tenant: str) -> str:
-    return quote(tenant, safe="") + "/"
