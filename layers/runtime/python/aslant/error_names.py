@@ -23,7 +23,7 @@ HTTP = ["HttpError", "ServerError", "RateLimited", "AuthenticationError", "Autho
 CRASHES = ["Lambda.Unknown", "Runtime.ExitError"]
 
 # What is retried when a retry lists no errors.
-RETRYABLE = ["NetworkError", "RateLimited", "ServerError", *TIMEOUTS, *CRASHES]
+RETRYABLE = ["NetworkError", "RateLimited", "ServerError", *TIMEOUTS, *CRASHES, "CommandFailed"]
 # What is never retried, listed or not.
 NEVER_RETRIED = frozenset({"ValidationError", "AuthenticationError", "AuthorizationError", "SecretNotFound"})
 
@@ -56,6 +56,7 @@ _row("ExpressionError States.QueryEvaluationError",
 _row("ApprovalRejected", "approvalrejected approvalrejectederror rejected approvaldenied")
 _row("ApprovalExpired", "approvalexpired approvaltimeout approvalexpirederror expired")
 _row("SandboxError", "sandboxerror scripterror")
+_row("CommandFailed", "commandfailed commanderror commandexception nonzeroexit")
 _row("SkillNotFound", "skillnotfound skillnotfounderror skillnotfoundexception")
 _row("SecretNotFound", "secretnotfound secretnotfounderror missingsecret")
 _row("StepTypeUnavailable", "steptypeunavailable")

@@ -94,6 +94,12 @@ class SandboxError(StepError):
     """A script that failed, or broke one of the sandbox's limits."""
 
 
+class CommandFailed(StepError):
+    """A command whose exit code is none that its step accepts."""
+
+    retryable = True
+
+
 class SkillNotFound(StepError):
     """A skill that nobody registered; the message lists what is registered."""
 
