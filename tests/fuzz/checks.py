@@ -16,7 +16,7 @@ from aslant.ports import StepKey
 from infra.local import kept_events, provision
 
 TENANT = provision.TENANT
-_ERRORS = {"RuntimeError", "ApprovalRejected", "RollbackIncomplete"}
+_ERRORS = {"RuntimeError", "Runtime.ExitError", "ApprovalRejected", "RollbackIncomplete"}
 _TELLS = {
     "paused": "workflow_paused", "completed": "workflow_completed", "failed": "workflow_failed",
     "cancelled": "workflow_cancelled", "timed_out": "workflow_timed_out", "rolled_back": "workflow_rolled_back",
@@ -75,7 +75,7 @@ def wrong(dev: Any, world: Any, flows: Any, ids: list[str]) -> list[str]:
         for item in items if item["sk"].startswith("aside#") and item.get("status") in ("completed", "running", "failed")
     )
     for key, times in world.effects.items():
-        explained = 1 + world.lost[key] + aside[key]
+        explained = 1 + world.lost[key] + world.overtaken[key] + aside[key]
         if times > explained:
             step = world.steps.get(key)
             problems.append(f"the effect of {step} happened {times} times; {world.lost[key]} kills, {aside[key]} set aside")
@@ -108,7 +108,7 @@ def _one(dev: Any, service: Any, world: Any, one: Execution, flow: Any, n: int |
         error = one.error
         if error is None or error.error not in _ERRORS:
             problems.append(f"it failed with {error}")
-        elif error.error == "RuntimeError" and not flow.fails and not one.not_undone:
+        elif error.error in ("RuntimeError", "Runtime.ExitError") and not flow.fails and not one.not_undone:
             problems.append(f"nothing in it fails, but it did: {error}")
     if one.status == "timed_out":
         problems.append("nothing in it has a limit of time")

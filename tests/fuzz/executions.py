@@ -62,6 +62,7 @@ class World:
     lock: threading.Lock = field(default_factory=threading.Lock)
     effects: Counter[str] = field(default_factory=Counter)   # by idempotency key
     lost: Counter[str] = field(default_factory=Counter)      # of them, killed before they were recorded
+    overtaken: Counter[str] = field(default_factory=Counter)  # of them, by attempts whose lease was over
     steps: dict[str, StepKey] = field(default_factory=dict)  # by idempotency key
     failed: set[str] = field(default_factory=set)            # flaky steps that have failed, by idempotency key
     touched: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # successful operations
@@ -113,6 +114,11 @@ class MortalSteps:
                 self.world.lost[checks.idempotency_key(key)] += 1
             raise
         answer = self.store.finish(key, began, **given)
+        if answer.owner != began.owner and not answer.settled:
+            with self.world.lock:
+                self.world.overtaken[checks.idempotency_key(key)] += 1
+                if time.time() * 1e6 < (began.lease_until or 0):
+                    self.world.problems.append(f"{key} was done by somebody else under the lease of {began}")
         self.world.maybe_kill(self.world.kill_steps, "after finish")
         return answer
 

@@ -108,7 +108,7 @@ class _Builder:
         if kind == "lost":
             id = self.name("x")
             steps.append({
-                "id": id, "type": "skill", "timeout": 3, "depends_on": needs, "retry": {"max_attempts": 2, "delay": 1},
+                "id": id, "type": "skill", "timeout": 6, "depends_on": needs, "retry": {"max_attempts": 2, "delay": 1},
                 "config": {"skill": "breaks"}, "on_failure": {"action": "continue"},
             })  # fmt: skip
             return id, f"({expression} + (steps.{id}.output ?? 0))", value
@@ -116,7 +116,7 @@ class _Builder:
             id = self.name("f")
             self.fails.add(id)
             steps.append({
-                "id": id, "type": "skill", "timeout": 3, "depends_on": needs, "retry": {"max_attempts": 1},
+                "id": id, "type": "skill", "timeout": 6, "depends_on": needs, "retry": {"max_attempts": 1},
                 "config": {"skill": "breaks"},
             })  # fmt: skip
             return id, expression, value
@@ -126,7 +126,7 @@ class _Builder:
         id = self.name("s")
         number = self.random.randrange(1, 10)
         step: dict[str, Json] = {
-            "id": id, "type": "skill", "timeout": 3, "depends_on": needs,
+            "id": id, "type": "skill", "timeout": 6, "depends_on": needs,
             "config": {"skill": skill, "parameters": {"value": _hole(f"{expression} + {number}")}},
         }  # fmt: skip
         if self.chance(0.3):
@@ -213,7 +213,7 @@ def flow(random: Random, id: str, *, children: tuple[Flow, ...] = (), length: in
     if definition["settings"].get("on_error") == "rollback":
         definition["rollback"] = [{"id": "back", "type": "skill", "config": {"skill": "effect", "parameters": {"value": 1}}}]
     if random.random() < 0.4:
-        definition["finally"] = [{"id": "end", "type": "skill", "timeout": 3, "config": {"skill": "effect", "parameters": {"value": 2}}}]
+        definition["finally"] = [{"id": "end", "type": "skill", "timeout": 6, "config": {"skill": "effect", "parameters": {"value": 2}}}]
     model = last[2]
     return Flow(
         id, definition, frozenset(builder.fails), builder.approvals, builder.compensates or "rollback" in definition,

@@ -71,7 +71,7 @@ class Executions:
             raise ValidationError(f"the input is not JSON: {error}") from None
         if length > MAX_INPUT:
             raise PayloadTooLarge(f"the input has {length:,} bytes of JSON; an execution takes {MAX_INPUT:,} at most")
-        complete, problems = inputs.prepare(release.get("inputs"), input)
+        complete, problems = inputs.prepare(release.get("inputs"), given["input"])
         if problems:
             raise ValidationError("; ".join(f"{one.pointer or 'input'}: {one.message}" for one in problems[:5]))
         asked = body_hash({**given, "workflow": workflow, "version": version, "labels": dict(labels or {})})
@@ -257,7 +257,7 @@ class Executions:
 
     def delete_checkpoint(self, tenant: str, id: str, number: int) -> None:
         execution = self.get(tenant, id)
-        if isinstance(number, bool) or not 0 < number < 10**8 or not self.store.delete_checkpoint(tenant, execution.id, number):
+        if type(number) is not int or not 0 < number < 10**8 or not self.store.delete_checkpoint(tenant, execution.id, number):
             raise NotFoundError(f"the execution has no checkpoint {number}")
 
     def reconcile(self, tenant: str, id: str) -> Execution:
