@@ -15,7 +15,7 @@ def assemble(
     vocal: frozenset[int] = frozenset(),
 ) -> Layout:
     """The layout of a reduction. A cut names the node after which a signal is sent and the node before which it is awaited."""
-    wiring = _Wiring(steps, steps + joints)
+    wiring = Wiring(steps, steps + joints)
     cuts = list(cuts)
     # Where a node begins and ends: a vertex, or (as -1 - node) branches, which need a joint to hold a token.
     begins: list[int] = []
@@ -30,7 +30,7 @@ def assemble(
     return tidied(strategy, _tree(nodes, root, before, after), wiring, vocal)
 
 
-class _Wiring:
+class Wiring:
     """Tokens by both of their ends."""
 
     def __init__(self, steps: int, count: int) -> None:
@@ -113,7 +113,7 @@ def _chain(nodes: Sequence[Node], number: int, before: dict[int, int], after: di
     return parts
 
 
-def tidied(strategy: str, tree: Tree, wiring: _Wiring, vocal: frozenset[int]) -> Layout:
+def tidied(strategy: str, tree: Tree, wiring: Wiring, vocal: frozenset[int]) -> Layout:
     """The same order with as few joints as there can be, numbered in the order of writing."""
     done: dict[int, Tree | None] = {}
     stack: list[tuple[Tree, bool]] = [(tree, False)]
@@ -141,7 +141,7 @@ def tidied(strategy: str, tree: Tree, wiring: _Wiring, vocal: frozenset[int]) ->
     return Layout(strategy, wiring.steps, _renamed(clean, names), tuple(tokens), len(names), vocal=vocal)
 
 
-def _row(items: list[Tree], wiring: _Wiring) -> Tree | None:
+def _row(items: list[Tree], wiring: Wiring) -> Tree | None:
     """One sequence: the tokens of joints go to the steps beside them, or to one joint for each way."""
     if len(items) == 1 and isinstance(items[0], Leaf) and items[0].step < wiring.steps:
         return items[0]
@@ -162,7 +162,7 @@ def _row(items: list[Tree], wiring: _Wiring) -> Tree | None:
     return series(row) if row else None
 
 
-def _joints(run: list[int], above: Tree | None, below: Tree | None, wiring: _Wiring) -> list[Tree]:
+def _joints(run: list[int], above: Tree | None, below: Tree | None, wiring: Wiring) -> list[Tree]:
     """What is left of neighbouring joints between `above` and `below`."""
     signaller = above.step if isinstance(above, Leaf) else -1
     waiter = below.step if isinstance(below, Leaf) else -1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from translator.graph.strategies.dag import Dag, reduced
 from translator.graph.strategies.exact import exact
+from translator.graph.strategies.hinted import hinted
 from translator.graph.strategies.layout import Layout
 from translator.graph.strategies.simple import barriers, chains, levels
 
@@ -22,4 +23,5 @@ def arrange(
     if strategy=="levels": return levels(dag)
     if strategy=="barriers": return barriers(dag)
     if strategy=="chains": return chains(dag,vocal)
+    if strategy=="hinted": return hinted(dag,vocal)
     return exact(dag,vocal)

@@ -87,12 +87,16 @@ def layout_of(strategy: str, graph: Kernel, solved: Iterable[Reduction]) -> Layo
     """Puts the reductions of the cores, in their order, side by side."""
     nodes = list(graph.nodes)
     cuts: list[tuple[int, int]] = []
-    root = -1
+    root, joints = -1, graph.joints
     for core, reduction in zip(graph.cores, solved, strict=True):
         place: list[int] = []
         for kind, first, second in reduction.nodes:
-            if kind == LEAF:
+            if kind == LEAF and first < len(core.node):
                 place.append(core.node[first])
+            elif kind == LEAF:  # a joint that the reduction has made
+                place.append(len(nodes))
+                nodes.append((LEAF, graph.steps + joints, -1))
+                joints += 1
             else:
                 place.append(len(nodes))
                 nodes.append((kind, place[first], place[second]))
@@ -102,7 +106,7 @@ def layout_of(strategy: str, graph: Kernel, solved: Iterable[Reduction]) -> Layo
             nodes.append((PARALLEL, root, top))
             top = len(nodes) - 1
         root = top
-    return assemble(strategy, graph.steps, graph.joints, nodes, root, cuts, graph.vocal)
+    return assemble(strategy, graph.steps, joints, nodes, root, cuts, graph.vocal)
 
 
 def solved(core: Core, effort: int = _EFFORT) -> Reduction:
