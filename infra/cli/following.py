@@ -92,6 +92,7 @@ class _Lines(_Nothing):
         self._child = children(target)
         self._seen: dict[str, tuple[str, int]] = {}
         self._status = ""
+        self._latest = 0.0
 
     def show(self, view: ExecutionView) -> None:
         status = view.execution.status.replace("_", " ")
@@ -113,7 +114,8 @@ class _Lines(_Nothing):
                     self._steps(inner, whole, f"{label}/")
 
     def _write(self, view: ExecutionView, text: str) -> None:
-        since = view.duration / 1000
+        # The end may have been a moment before a look that told of other things.
+        since = self._latest = max(self._latest, view.duration / 1000)
         sys.stderr.write(f"{int(since // 60):>3}:{since % 60:04.1f}  {text}\n")
         sys.stderr.flush()
 

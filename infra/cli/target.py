@@ -145,6 +145,8 @@ def _found(args: argparse.Namespace) -> tuple[str | None, Address | None]:
     if address is not None:
         return address.url, address
     where = str(home.path) if home is not None else str(args.data or DEFAULT)
+    if home is not None and home.in_use():
+        raise UsageError(f"the `aslant dev` on {where} is not ready yet; try again in a moment")
     raise UsageError(f"no `aslant dev` is running on {where}; start one with `aslant dev`, or name one with --endpoint")
 
 

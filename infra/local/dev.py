@@ -190,6 +190,7 @@ def _free_leases(cloud: LocalCloud, settings: Settings) -> None:
 @contextmanager
 def _logged(home: Home) -> Iterator[None]:
     """Inside, what functions log goes to a file."""
+    os.close(os.open(home.log, os.O_CREAT | os.O_WRONLY, 0o600))
     logger = logging.getLogger("aslant")
     handler = RotatingFileHandler(home.log, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
     logger.addHandler(handler)

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -62,9 +63,7 @@ class Home:
         except OSError as error:
             raise Unusable(f"{self.path}: {error.strerror or error}") from None
         try:
-            try:
-                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            if not _locked(number):
                 found = self._read()
                 where = f" (process {found.pid}, {found.url})" if found is not None else ""
                 raise InUse(f"an `aslant dev` on {self.path} is running already{where}") from None
@@ -86,17 +85,20 @@ class Home:
 
     def running(self) -> Address | None:
         """Where the process that uses the directory listens; None when there is none, or it is not ready yet."""
+        return self._read() if self.in_use() else None  # else whoever wrote the address is gone
+
+    def in_use(self) -> bool:
         try:
             number = os.open(self.path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
-            return None
+            return False
         try:
             fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            return self._read()
+            return True
         finally:
             os.close(number)
-        return None  # whoever wrote the address is gone
+        return False
 
     def _read(self) -> Address | None:
         try:
@@ -104,6 +106,16 @@ class Home:
             return Address(**data)
         except (OSError, ValueError, TypeError):
             return None
+
+
+def _locked(number: int) -> bool:
+    for _ in range(5):  # a command that looks whether somebody has it has it itself for a moment
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            time.sleep(0.05)
+    return False
 
 
 def nearest(start: Path) -> Home | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from infra.local.home import Home
 from tests.integration.cli.processes import environment
 from tests.integration.dev.running import LIMIT, Dev, Line
 
@@ -267,6 +268,14 @@ def test_the_files_of_one_that_was_killed_are_not_taken_for_it(dev: Callable[...
     code, _, err = line("list")
     assert code == 2 and "no `aslant dev` is running" in err
     assert line("list", "--endpoint", address["url"])[0] == 2
+
+
+def test_one_that_is_starting_is_told_from_none(line: Line, tmp_path: Path) -> None:
+    with Home(tmp_path / ".aslant").taken():
+        code, _, err = line("list")
+    assert code == 2 and "not ready yet" in err
+    code, _, err = line("list")
+    assert code == 2 and "no `aslant dev` is running" in err
 
 
 def test_a_directory_of_a_newer_version_or_of_something_else_is_refused(line: Line, tmp_path: Path) -> None:
