@@ -34,6 +34,20 @@ def http(settings: Settings) -> ports.Http:
     return GuardedHttp(settings.http_allow)
 
 
+def pages(settings: Settings) -> ports.PageReader:
+    """libxml2, in a process of its own."""
+    from aslant.adapters.page_reader import SeparateReader
+
+    return SeparateReader()
+
+
+def browser(settings: Settings) -> ports.Browser:
+    """Chromium, whose only way out is the guard of http steps."""
+    from aslant.adapters.chromium import Chromium
+
+    return Chromium(settings.browser, settings.browser_sandbox, settings.http_allow)
+
+
 def functions(settings: Settings) -> ports.Functions:
     from aslant.adapters.aws_lambda import AwsLambda
 
@@ -44,6 +58,47 @@ def commands(settings: Settings) -> ports.Commands:
     from aslant.commands import SealedCommands
 
     return SealedCommands(settings.commands)
+
+
+def database(settings: Settings, where: ports.DatabaseAddress) -> ports.Database:
+    """A server that is connected to. Raises StepTypeUnavailable when its driver is not installed."""
+    from importlib.util import find_spec
+
+    from aslant.errors import StepTypeUnavailable
+
+    driver = {"postgresql": "psycopg", "mysql": "pymysql", "redis": "redis"}[where.kind]
+    if find_spec(driver) is None:
+        raise StepTypeUnavailable(f"this installation has no driver of {where.kind} (the Python package {driver})")
+    if where.kind == "postgresql":
+        from aslant.adapters.databases.postgres import Postgres
+
+        return Postgres(where, settings.database_allow)
+    if where.kind == "mysql":
+        from aslant.adapters.databases.mysql import MySql
+
+        return MySql(where, settings.database_allow)
+    from aslant.adapters.databases.redis_server import Redis
+
+    return Redis(where, settings.database_allow)
+
+
+def data_api(settings: Settings, kind: str, resource: str, secret: str, name: str, tenant: str) -> ports.Database:
+    from aslant.adapters.databases.data_api import RdsDataApi
+
+    return RdsDataApi(settings.region, kind, resource, secret, name, tenant, settings.database_allow)
+
+
+def partiql(settings: Settings, tenant: str) -> ports.Database:
+    from aslant.adapters.databases.partiql import DynamoPartiQl
+
+    own = (settings.executions_table, settings.catalog_table)
+    return DynamoPartiQl(settings.region, tenant, settings.database_allow, own)
+
+
+def athena(settings: Settings, workgroup: str, catalog: str, name: str, tenant: str) -> ports.Database:
+    from aslant.adapters.databases.athena import Athena
+
+    return Athena(settings.region, workgroup, catalog, name, tenant, settings.database_allow)
 
 
 def models(settings: Settings, output_format: str) -> ports.Models:

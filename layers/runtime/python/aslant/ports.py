@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -49,6 +50,63 @@ class Http(Protocol):
         Raises ValidationError (the address), AuthorizationError (a private address), NetworkError, StepTimeout or
         PayloadTooLarge.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuery:
+    """What is wanted of a page: `found` are the elements (`css` or `xpath`, or the whole page), `parts` of each are
+    text, html, attributes, links; `fields` are values within: name -> css, xpath, attribute, many."""
+
+    css: str | None = None
+    xpath: str | None = None
+    parts: Sequence[str] = ("text",)
+    fields: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    limit: int = 100
+
+
+class PageReader(Protocol):
+    def read(self, data: bytes, content_type: str, url: str, query: PageQuery, timeout: float) -> dict[str, Json]:
+        """`title`, `elements` and `found` (how many there are) of a page.
+
+        Raises ValidationError (the query), PayloadTooLarge or StepTimeout.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A page to render. `wait_for` is a CSS selector; `settle` waits for what the page loads by itself."""
+
+    url: str
+    timeout: float
+    user_agent: str
+    max_bytes: int
+    settle: bool = True
+    wait_for: str | None = None
+    screenshot: bool = False
+    full_page: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPage:
+    """A page as the browser has it in the end; `screenshot` is a PNG."""
+
+    status: int
+    url: str
+    html: str
+    screenshot: bytes | None = None
+
+
+class Browsing(Protocol):
+    def render(self, request: PageRequest) -> RenderedPage:
+        """A page of any status. Nothing is kept from one to the next.
+
+        Raises AuthorizationError (a private address), NetworkError, StepTimeout, PayloadTooLarge or ValidationError.
+        """
+
+
+class Browser(Protocol):
+    def open(self, timeout: float) -> AbstractContextManager[Browsing]:
+        """A browser that runs, until the end of the block. Raises StepTypeUnavailable where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +170,60 @@ class Commands(Protocol):
 
         Raises AuthorizationError (not on the list), NotFoundError (not installed), ValidationError, StepTimeout or
         SandboxError.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAddress:
+    """Where a server is. `tls` is disable, prefer, require, verify-ca or verify-full; `ca` a certificate to trust (PEM)."""
+
+    kind: str  # postgresql, mysql, redis
+    host: str
+    port: int
+    user: str = ""
+    password: str = field(default="", repr=False)
+    name: str = ""
+    tls: str = "require"
+    ca: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStatement:
+    """A list of values belongs to `$1` or `?`, a mapping to `:name`."""
+
+    text: str
+    values: Sequence[Json] | Mapping[str, Json] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRequest:
+    """Statements of one transaction. `token` is the same whenever the same request is made again."""
+
+    statements: Sequence[QueryStatement]
+    read_only: bool = False
+    isolation: str | None = None
+    max_rows: int = 1000
+    timeout: float = 30.0  # seconds for everything
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """`columns` are names and types; `more` says that there were more rows. Without columns of a table: `value`."""
+
+    columns: Sequence[tuple[str, str]] = ()
+    rows: Sequence[Sequence[Json]] = ()
+    affected: int | None = None
+    more: bool = False
+    value: Json = None
+
+
+class Database(Protocol):
+    def run(self, request: QueryRequest) -> Sequence[QueryResult]:
+        """One result for each statement; all of them happen or none.
+
+        Raises ValidationError, AuthenticationError, AuthorizationError, NotFoundError, ConflictError, NetworkError,
+        RateLimited, ServerError, StepTimeout, PayloadTooLarge, or StepTypeUnavailable where a driver is not installed.
         """
 
 

@@ -37,6 +37,7 @@ class Settings:
     skills: Mapping[str, str] = field(default_factory=dict)  # ASLANT_SKILLS: name -> Lambda ARN or https address
     skill_modules: tuple[str, ...] = ()     # ASLANT_SKILL_MODULES: Python modules (names or paths) of skills
     commands: tuple[str, ...] = ()          # ASLANT_COMMANDS: programs of command steps, `name` or `name=/path/of/it`
+    database_allow: tuple[str, ...] = ()    # ASLANT_DATABASE_ALLOW: private hosts, `dynamodb:table`, `athena:group`, `rds:arn`
     executions_table: str = "aslant-executions"  # ASLANT_EXECUTIONS_TABLE
     catalog_table: str = "aslant-catalog"   # ASLANT_CATALOG_TABLE
     bucket: str = "aslant-artifacts"        # ASLANT_BUCKET: large values and artifacts
@@ -47,6 +48,8 @@ class Settings:
     slack_webhook: str = ""                 # ASLANT_SLACK_WEBHOOK: where `channel: slack` goes without a url
     public_url: str = ""                    # ASLANT_PUBLIC_URL: where links in messages lead; none are sent without it
     email_from: str = ""                    # ASLANT_EMAIL_FROM: a sender that SES has verified
+    browser: str = ""                       # ASLANT_BROWSER: the Chromium of scrape steps; the first on PATH without
+    browser_sandbox: bool = True            # ASLANT_BROWSER_SANDBOX=0: for root and Lambda, where Chromium's cannot work
     email_senders: tuple[str, ...] = ()     # ASLANT_EMAIL_SENDERS: more that email steps may name; @domain is all of one
 
     @staticmethod
@@ -64,6 +67,7 @@ class Settings:
             skills=_mapping(env, "ASLANT_SKILLS"),
             skill_modules=_items(env.get("ASLANT_SKILL_MODULES", "")),
             commands=_items(env.get("ASLANT_COMMANDS", "")),
+            database_allow=_items(env.get("ASLANT_DATABASE_ALLOW", "")),
             executions_table=env.get("ASLANT_EXECUTIONS_TABLE", "aslant-executions"),
             catalog_table=env.get("ASLANT_CATALOG_TABLE", "aslant-catalog"),
             bucket=env.get("ASLANT_BUCKET", "aslant-artifacts"),
@@ -74,6 +78,8 @@ class Settings:
             slack_webhook=env.get("ASLANT_SLACK_WEBHOOK", ""),
             public_url=env.get("ASLANT_PUBLIC_URL", ""),
             email_from=env.get("ASLANT_EMAIL_FROM", ""),
+            browser=env.get("ASLANT_BROWSER", ""),
+            browser_sandbox=env.get("ASLANT_BROWSER_SANDBOX", "1").lower() not in ("0", "false", "no"),
             email_senders=_items(env.get("ASLANT_EMAIL_SENDERS", "")),
         )
 
