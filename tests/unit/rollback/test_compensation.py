@@ -86,6 +86,13 @@ def test_a_request_may_ask_for_compensations_alone() -> None:
     assert compensation.decide({"action": "compensate"}, RULES) == ("compensate", ())
 
 
+def test_what_a_rollback_that_broke_off_has_undone_is_told_in_its_order() -> None:
+    records = [
+        record("a", 1), record("b", 2), record("undo a", 9), record("undo b", 8, 1), record("undo c", 7, status="failed"),
+    ]
+    assert compensation.undone(records) == ("b[1]", "a")
+
+
 def test_values_are_those_of_the_iteration() -> None:
     records = [
         record("top", 1, output={"id": 1}), record("mid", 2, 0, output="zero"), record("mid", 2, 1, output="one"),
