@@ -153,10 +153,11 @@ class Simulator:
                 self.running -= 1
                 run.end[part.step] = self.now
             if part.step in self.targets or slots and step:
-                if not shared:
+                silent = part.step in self.layout.vocal and not slots  # the step's own state sends the signals
+                if not shared and not silent:
                     run.states += 1
                     yield "after", self.state
-                shared = True
+                shared = not silent
                 for target in self.targets.get(part.step, ()):
                     self._at(self.now + self.hop, target)
                 if slots and step:

@@ -150,7 +150,8 @@ def _row(items: list[Tree], wiring: Wiring) -> Tree | None:
     flat: list[Tree] = []
     for item in items:
         flat.extend(item.parts if isinstance(item, Series) else (item,))
-    for item in [*flat, None]:
+    ends: list[Tree | None] = [*flat, None]
+    for item in ends:
         if isinstance(item, Leaf) and item.step >= wiring.steps:
             run.append(item.step)
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 
 
 @dataclass(slots=True)
@@ -55,6 +56,8 @@ def reduced(preds: Sequence[Iterable[int]], durations: Sequence[float] | None = 
         for source in sources:
             succs[source].append(step)
     seconds = [1.0] * count if durations is None else [max(0.0, float(value)) for value in durations]
+    if not all(map(isfinite, seconds)):
+        raise ValueError("a duration is no number of seconds")
     if len(seconds) != count:
         raise ValueError(f"{len(seconds)} durations for {count} steps")
     return Dag(kept, succs, order, seconds)
@@ -71,14 +74,6 @@ def topological(preds: list[list[int]], succs: list[list[int]]) -> list[int]:
     if len(order) < len(preds):
         raise CycleError("the graph has a cycle")
     return order
-
-
-def finishes(dag: Dag) -> list[float]:
-    """When each step ends if each starts as soon as it may."""
-    ends = [0.0] * len(dag)
-    for step in dag.order:
-        ends[step] = max((ends[source] for source in dag.preds[step]), default=0.0) + dag.seconds[step]
-    return ends
 
 
 def tails(dag: Dag) -> list[float]:

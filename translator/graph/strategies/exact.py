@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from translator.graph.strategies.core import kernel, layout_of, solved
 from translator.graph.strategies.dag import Dag
 from translator.graph.strategies.layout import Layout, transitions
@@ -18,5 +20,5 @@ def exact(dag: Dag, vocal: frozenset[int] = frozenset()) -> Layout:
         return found
     other = chains(dag, vocal)
     if transitions(other) < transitions(found):
-        return Layout("exact", other.steps, other.tree, other.tokens, vocal=vocal)
+        return replace(other, strategy="exact")
     return found

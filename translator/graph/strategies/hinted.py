@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
-from translator.graph.strategies.core import Core, Kernel, kernel, layout_of
+from translator.graph.strategies.core import Kernel, kernel, layout_of
 from translator.graph.strategies.dag import Dag
 from translator.graph.strategies.exact import exact
 from translator.graph.strategies.layout import Layout, Leaf, Series, Tree, nodes, transitions
@@ -15,13 +16,15 @@ from translator.graph.strategies.simple import barriers, levels
 
 _SAMPLES = 5  # the estimates themselves, and draws around them
 _SPREAD = 0.3  # of the logarithm of a duration
-_POLICIES = (1.0, 0.2, 5.0)
+_POLICIES = (1.0, 0.2, 5.0)  # how much barriers of whole groups are preferred: which is best shows by trying
+_EFFORT = 300_000  # how many vertices one policy may look at in one core
+_LARGE = 1_000  # vertices and edges of the cores: above, one policy is tried
 
 
 def hinted(dag: Dag, vocal: frozenset[int] = frozenset()) -> Layout:
     """The layout with the fewest states of which the sampled makespan stays within 1 % of the ideal one."""
     found = exact(dag, vocal)
-    best = Layout("hinted", found.steps, found.tree, found.tokens, found.joints, vocal=vocal)
+    best = replace(found, strategy="hinted")
     if not found.tokens:
         return best
     seconds = _sampled(dag)
@@ -29,18 +32,19 @@ def hinted(dag: Dag, vocal: frozenset[int] = frozenset()) -> Layout:
     fewest = transitions(best)
     for other in (levels(dag), barriers(dag)):
         if other.tree is not None and transitions(other) < fewest and _near(other.tree, seconds, bounds):
-            best = Layout("hinted", len(dag), other.tree)
+            best = replace(other, strategy="hinted", vocal=vocal)
             fewest = transitions(best)
     graph = kernel(dag, vocal)
     times = _durations(graph, seconds)
-    for grouped in _POLICIES:
+    size = sum(core.size for core in graph.cores)
+    for grouped in _POLICIES[: 3 if size <= _LARGE else 1]:
         solved = []
         for core in graph.cores:
             timing = Timing([times[node] for node in core.node], core.preds, bounds)
-            reduction = Relaxed(core, timing, grouped)
+            reduction = Relaxed(core, timing, grouped, _EFFORT)
             reduction.relax()
             solved.append(reduction)
-        tried = pruned(layout_of("hinted", graph, solved))
+        tried = replace(pruned(layout_of("hinted", graph, solved)), added=True)
         if transitions(tried) < fewest:
             best, fewest = tried, transitions(tried)
     return best

@@ -52,7 +52,8 @@ class Layout:
     `tree` holds each of the steps `0 … steps - 1` once, and each joint `steps … steps + joints - 1` once; None without steps.
     A token `(u, v)` means: after `u` a signal is sent, and before `v` it is waited for. Tokens are sorted.
     `slots` is set when a parallel limit has to be kept by acquiring and releasing places. `vocal` are the steps that send
-    their signals themselves, so that no gate is needed for them.
+    their signals themselves, so that no gate is needed for them. `added` says that some step may wait for more than its
+    predecessors; without, the order is exactly that of the graph.
     """
 
     strategy: str
@@ -62,6 +63,7 @@ class Layout:
     joints: int = 0
     slots: Slots | None = None
     vocal: frozenset[int] = frozenset()
+    added: bool = False
 
 
 def leaves(tree: Tree | None) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 
 from translator.graph.strategies.core import Core
@@ -120,12 +120,14 @@ class Relaxed(Reduction):
     """A reduction of a core with three ways to add order.
 
     *Each*: instead of the edge u → v, a sibling goes between: v waits for another successor of u, or u goes before another
-    predecessor of v. *Together*: all successors of a vertex wait for all that one of them waits for. *Towards*: the same for the
-    predecessors of a vertex. The least harm goes first; a token is placed only when nothing fits into the tolerance any more.
+    predecessor of v. *Together*: all successors of a vertex wait for all that one of them waits for. *Towards*: the same for
+    the predecessors of a vertex. The least harm goes first; a token is placed only when nothing fits into the tolerance any more.
     """
 
-    def __init__(self, core: Core, timing: Timing, grouped: float = 1.0) -> None:
+    def __init__(self, core: Core, timing: Timing, grouped: float = 1.0, effort: int = 1_000_000) -> None:
         self.timing = timing
+        self.effort = effort  # how many vertices may be looked at; tokens only afterwards
+        self.pending: set[tuple[int, int, int]] = set()
         self.touched: set[int] = set(range(len(core.node)))
         self.begin = list(range(len(core.node)))  # the points of `timing` where a vertex begins and ends
         self.end = list(range(len(core.node)))
@@ -162,7 +164,7 @@ class Relaxed(Reduction):
         self.settle()
         price = page_price(self)
         heap: list[tuple[float, float, int, int, int]] = []
-        while self.count > 1:
+        while self.count > 1 and self.effort > 0:
             for vertex in sorted(self.touched):
                 if self.alive[vertex]:
                     self._propose(vertex, heap)
@@ -170,21 +172,26 @@ class Relaxed(Reduction):
             if not self._move(heap):
                 self._token(price)
             self.settle()
+        self.run(price)
 
     def _propose(self, vertex: int, heap: list[tuple[float, float, int, int, int]]) -> None:
-        for target in self.succs[vertex]:
-            heappush(heap, (0.0, -99.0, _EACH, vertex, target))
-        for source in self.preds[vertex]:
-            heappush(heap, (0.0, -99.0, _EACH, source, vertex))
-            heappush(heap, (0.0, -99.0, _TOGETHER, source, -1))
-        for target in self.succs[vertex]:
-            heappush(heap, (0.0, -99.0, _TOWARDS, target, -1))
+        """Puts on the heap whatever may have become possible by a change at a vertex."""
+        self.effort -= len(self.preds[vertex]) + len(self.succs[vertex])
+        moves = [(_EACH, vertex, target) for target in self.succs[vertex]]
+        moves += [(_TOWARDS, target, -1) for target in self.succs[vertex]]
+        moves += [(_EACH, source, vertex) for source in self.preds[vertex]]
+        moves += [(_TOGETHER, source, -1) for source in self.preds[vertex]]
+        for move in moves:
+            if move not in self.pending:
+                self.pending.add(move)
+                heappush(heap, (0.0, -99.0, *move))
 
     def _move(self, heap: list[tuple[float, float, int, int, int]]) -> bool:
         """Makes the least harmful move. An entry of the heap is a lower bound: harm only grows."""
         last: tuple[float, float, int, int, int] | None = None
-        while heap:
+        while heap and self.effort > 0:
             entry = heappop(heap)
+            self.pending.discard(entry[2:])
             if entry == last:
                 continue
             last = entry
@@ -192,12 +199,15 @@ class Relaxed(Reduction):
             if not self.alive[one] or kind == _EACH and two not in self.succs[one]:
                 continue
             sources, targets = self._between(one, two) if kind == _EACH else self._group(kind, one)
+            self.effort -= len(sources) + len(targets) + (len(self.succs[one]) + len(self.preds[two]) if kind == _EACH else 0)
             if not sources or not targets:
+                continue
+            edges = sum(len(self.succs[source] & targets) for source in sources)
+            if kind != _EACH and edges == len(sources) * len(targets) and min(len(sources), len(targets)) == 1:
                 continue
             harm = self.timing.harm((self.end[vertex] for vertex in sources), (self.begin[vertex] for vertex in targets))
             if harm == float("inf"):
                 continue
-            edges = sum(len(self.succs[source] & targets) for source in sources)
             gain = 1.0 if kind == _EACH else self.grouped * (edges - len(sources) - len(targets) + 2)
             now = (round(harm, 5), -gain, kind, one, two)
             if now > entry and heap and now > heap[0]:
@@ -281,6 +291,7 @@ class Relaxed(Reduction):
     def _order(self, sources: set[int], targets: set[int], joint: int) -> None:
         """Lets all sources precede all targets, through a joint if there is one, and drops the edges that say no more."""
         before, after = self._closure(sources, self.preds), self._closure(targets, self.succs)
+        self.effort -= len(before) + len(after)
         near, far = before | sources, after | targets
         for source in near:
             for target in self.succs[source] & far:
@@ -311,10 +322,10 @@ class Relaxed(Reduction):
             stack.extend(fresh)
         return found
 
-    def _token(self, price: object) -> None:
-        assert callable(price)
+    def _token(self, price: Callable[[int, int], float]) -> None:
         best = min(
             (price(source, target), -self.unlocked(source, target), source, target)
             for source in range(len(self.alive)) if self.alive[source] for target in self.succs[source]
         )
+        self.effort -= self.count
         self.cut(best[2], best[3])

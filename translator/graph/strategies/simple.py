@@ -18,7 +18,7 @@ def levels(dag: Dag) -> Layout:
             rows.append([])
         rows[depth[step]].append(step)
     parts = [branches([Leaf(step) for step in sorted(row)]) for row in rows]
-    return Layout("levels", len(dag), series(parts) if parts else None)
+    return Layout("levels", len(dag), series(parts) if parts else None, added=len(parts) > 1)
 
 
 def chains(dag: Dag, vocal: frozenset[int] = frozenset()) -> Layout:
@@ -95,16 +95,21 @@ def barriers(dag: Dag) -> Layout:
     The best barrier lets all steps that end by some moment end before the others start, with the least time in all; of
     equally good ones it is the one that cuts most evenly.
     """
-    return Layout("barriers", len(dag), arranged(dag) if len(dag) else None)
+    if not len(dag):
+        return Layout("barriers", 0, None)
+    tree, added = _arranged(dag)
+    return Layout("barriers", len(dag), tree, added=added)
 
 
 # What is left to do: a list of steps to arrange, or how many trees to put together.
 _Task = tuple[str, Sequence[int], int]
 
 
-def arranged(dag: Dag) -> Tree:
+def _arranged(dag: Dag) -> tuple[Tree, bool]:
+    """The tree, and whether a barrier was added."""
     part = [0] * len(dag)  # which part each step is in at the moment
     count = 0
+    added = False
     made: list[Tree] = []
     todo: list[_Task] = [("arrange", dag.order, 0)]
     while todo:
@@ -123,6 +128,7 @@ def arranged(dag: Dag) -> Tree:
             kind = "series"
             split = _cuts(dag, members, part, number)
         if len(split) == 1:
+            added = True
             split = _barrier(dag, members, part, number)
         todo.append((kind, (), len(split)))
         for group in reversed(split):
@@ -130,7 +136,7 @@ def arranged(dag: Dag) -> Tree:
             for step in group:
                 part[step] = count
             todo.append(("arrange", group, count))
-    return made[0]
+    return made[0], added
 
 
 def _components(dag: Dag, members: Sequence[int], part: list[int], number: int) -> list[list[int]]:
