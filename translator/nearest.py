@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice
 
 MOST = 2000  # words that are looked at
 ALIKE = 0.7  # below that a guess misleads more often than it helps: `fetch` is no `foreach`
@@ -12,13 +14,15 @@ ALIKE_SHORT = 0.6  # one wrong letter of three
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word closest to `word`, upper and lower case alike; empty when none is close."""
+    return _nearest(word, tuple(islice((option for option in known if abs(len(option) - len(word)) <= 3), MOST)))
+
+
+@lru_cache(maxsize=256)  # a definition may have the same odd type in every step
+def _nearest(word: str, known: tuple[str, ...]) -> str:
     wanted = word.lower()
     options: dict[str, str] = {}
     for option in known:
-        if abs(len(option) - len(word)) <= 3:
-            options.setdefault(option.lower(), option)
-        if len(options) >= MOST:
-            break
+        options.setdefault(option.lower(), option)
     close = difflib.get_close_matches(wanted, options, n=1, cutoff=ALIKE if len(word) > 3 else ALIKE_SHORT)
     return options[close[0]] if close else ""
 

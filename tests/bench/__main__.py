@@ -17,8 +17,11 @@ from aslant.step_types import STEP_TYPES
 from tests.bench import records
 from tests.bench.graphs import chain, layered
 from translator.asl.estimate import estimate
-from translator.diagnostics import Severity, TranslatorError
+from translator.diagnostics import Findings, Severity, TranslatorError
+from translator.dialects.convert import convert
+from translator.dialects.registry import DIALECTS
 from translator.pipeline import Compilation, Source, compile_sources
+from translator.source import load
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = sorted((ROOT / "infra" / "workflows").glob("*.yaml"))
@@ -29,6 +32,7 @@ def main() -> None:
     print("Compile: YAML text to checked ASL")
     for name, make in (("chain", chain), ("layers", layered)):
         _compile(name, make)
+    _spellings()
     print("\nTransitions: what each example costs (loops with 10 items at most)")
     for path in EXAMPLES:
         _transitions(path)
@@ -60,6 +64,22 @@ def _compile(name: str, make: Callable[[int], str]) -> None:
         size = f"{compiled.estimate.bytes / steps:.0f} bytes of ASL a step" if compiled else "more than AWS takes in one machine"
         print(f"  {name:6} {steps:6,} steps  {seconds[steps]:6.2f} s   peak {peak:5.0f} MiB   {size}")
     print(f"  {name:6} ten times the steps take {seconds[10_000] / seconds[1_000]:.1f} times as long")
+
+
+def _spellings(steps: int = 1_000) -> None:
+    """The same layers in every spelling, each written by `aslant convert`."""
+    for dialect in DIALECTS:
+        findings = Findings()
+        document = load(layered(steps), findings)
+        text = convert(document, dialect, findings) if document is not None else None
+        if text is None:
+            raise SystemExit(f"the layers cannot be written as {dialect}")
+        taken = []
+        for _ in range(3):
+            started = time.process_time()
+            _attempt(text)
+            taken.append(time.process_time() - started)
+        print(f"  layers {steps:6,} steps  {min(taken):6.2f} s   written as {dialect}")
 
 
 def _attempt(text: str) -> Compilation | None:

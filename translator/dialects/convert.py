@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from translator.diagnostics import Findings, Position
+from translator.dialects.foreign import TEMPLATED, quoted
 from translator.dialects.registry import DIALECTS, read
 from translator.dialects.templates import map_texts, tidy_holes
 from translator.dialects.validate import did_you_mean
@@ -24,7 +25,6 @@ _STEP = (
     "on_item_error", "wait_for_all", "branches", "steps", "output_key", "timeout", "heartbeat", "retry", "on_failure",
     "compensation", "cache", "checkpoint", "pure", "undo_failed", "labels",
 )
-_TEMPLATES = ("config", "input", "items", "seconds", "until", "cache", "outputs", "variables", "notifications")
 _STEPS = ("steps", "rollback", "finally")
 # Plain texts that our reader or some YAML reader takes for something else than a text.
 _MISREAD = re.compile(
@@ -43,7 +43,7 @@ def convert(document: Map, to: str, findings: Findings) -> str | None:
     found = read(document, findings)
     if found is None or findings.has_errors:
         return None
-    return dump(DIALECTS[to].render(tidied(found[1]), findings))
+    return dump(DIALECTS[to].render(tidied(quoted(to, found[1])), findings))
 
 
 def tidied(document: Map) -> Map:
@@ -53,7 +53,7 @@ def tidied(document: Map) -> Map:
         value, at = document[key], document.at(key)
         if key in _STEPS:
             value = _steps(value)
-        elif key in _TEMPLATES:
+        elif key in TEMPLATED:
             value = map_texts(value, _tidy, at)
         result.put(key, value, at, document.at_key(key))
     return result
@@ -90,7 +90,7 @@ def _step(source: Map) -> Map:
                 bare = name == "expression"
                 config.put(name, value[name] if bare else map_texts(value[name], _tidy, at), value.at(name))
             value = config
-        elif key in _TEMPLATES:
+        elif key in TEMPLATED:
             value = map_texts(value, _tidy, at)
         result.put(key, value, at, source.at_key(key))
     return result

@@ -78,8 +78,9 @@ def parts(text: str) -> list[Part]:
         start = text.find(OPEN, here)
         if start < 0:
             break
-        if start > 0 and text[start - 1] == "\\":
-            literal.append(text[here : start - 1] + OPEN)
+        dollar = 1 if start > 1 and text[start - 2 : start] == "\\$" else 0
+        if start > dollar and text[start - 1 - dollar] == "\\":
+            literal.append(text[here : start - 1 - dollar] + "$" * dollar + OPEN)
             here = start + len(OPEN)
             continue
         end = hole_end(text, start + len(OPEN))

@@ -120,9 +120,10 @@ def tidy_holes(text: str) -> str:
     out: list[str] = []
     index = 0
     while index < len(text):
-        if text.startswith("\\" + OPEN, index):
-            out.append("\\" + OPEN)
-            index += 1 + len(OPEN)
+        if text.startswith(("\\" + OPEN, "\\$" + OPEN), index):
+            dollar = "$" if text[index + 1] == "$" else ""
+            out.append(dollar + "\\" + OPEN)
+            index += 1 + len(dollar) + len(OPEN)
             continue
         opener = next((known for known in ("${{", OPEN) if text.startswith(known, index)), "")
         end = hole_end(text, index + len(opener)) if opener else None
