@@ -1,10 +1,13 @@
 #!/bin/sh
-# Installs the server and the browser that tests/services needs, as far as they are missing. Debian packages, root.
+# Installs the servers and the browser that tests/services needs, as far as they are missing. Debian packages, root.
 set -eu
 
 missing=""
 command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ] || missing="nginx-light"
 command -v chromium >/dev/null 2>&1 || missing="${missing:+$missing }chromium"
+ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="${missing:+$missing }postgresql"
+command -v mariadbd >/dev/null 2>&1 || [ -x /usr/sbin/mariadbd ] || missing="${missing:+$missing }mariadb-server"
+command -v redis-server >/dev/null 2>&1 || missing="${missing:+$missing }redis-server"
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" -ne 0 ]; then

@@ -13,16 +13,18 @@ _TRIES = 4  # addresses of one host that are tried
 
 
 def connect(
-    host: str, port: int, allow: AllowList, deadline: float, resolver: Resolver = resolve
+    host: str, port: int, allow: AllowList, deadline: float, resolver: Resolver = resolve, *,
+    setting: str = "ASLANT_HTTP_ALLOW",
 ) -> socket.socket:
     """A connection to the first permitted address that answers; `deadline` is monotonic, and the socket's timeout too.
+    `setting` is the variable that `allow` comes from.
 
     Raises AuthorizationError for a host without a permitted address, NetworkError, StepTimeout.
     """
     found = in_time(lambda: resolver(host, port), Target("tcp", host, port, ""), deadline)
     permitted = [each for each in found if allow.permits(host, each)]
     if not permitted:
-        raise AuthorizationError(f"{host} leads to an address that is not public; ASLANT_HTTP_ALLOW can open it")
+        raise AuthorizationError(f"{host} leads to an address that is not public; {setting} can open it")
     for address in permitted[:_TRIES]:
         left = deadline - time.monotonic()
         if left <= 0:

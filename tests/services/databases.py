@@ -1,0 +1,106 @@
+"""Real PostgreSQL, MariaDB and Redis on loopback for tests: each on a port of its own, in a folder that goes with it."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.services.servers import ended, free_ports, listens, until
+
+PASSWORD = "s3cret-pass-word"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server; `url` has the user's name and password."""
+
+    port: int
+    url: str
+    root: Path
+
+
+def _owner(name: str) -> dict[str, int]:
+    """Who a server runs as: these do not run as root."""
+    return {} if os.geteuid() != 0 else {"user": pwd.getpwnam(name).pw_uid, "group": pwd.getpwnam(name).pw_gid}
+
+
+@contextmanager
+def _folder(owner: dict[str, int]) -> Iterator[Path]:
+    """Beneath /tmp, whatever TMPDIR says: another user must be able to reach it."""
+    root = Path(tempfile.mkdtemp(prefix="aslant-db-", dir="/tmp"))
+    if owner:
+        os.chown(root, owner["user"], owner["group"])
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@contextmanager
+def _running(command: Sequence[str], port: int, root: Path, owner: dict[str, int]) -> Iterator[None]:
+    with open(root / "log", "wb") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=root, start_new_session=True, **owner,  # type: ignore[call-overload]
+        )
+    try:
+        until(lambda: process.poll() is not None or listens(port), f"the start of {command[0]}")
+        assert process.poll() is None, (root / "log").read_text()
+        yield
+    finally:
+        ended(process)
+
+
+@contextmanager
+def postgres() -> Iterator[Server]:
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    assert folders, "PostgreSQL is not installed: tests/services/install.sh"
+    programs, owner = folders[-1], _owner("postgres")
+    with _folder(owner) as root:
+        secret = root / "password"
+        secret.write_text(PASSWORD)
+        secret.chmod(0o644)
+        subprocess.run(
+            [programs / "initdb", "-D", root / "data", "-U", "owner", "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8",
+             "--locale=C.UTF-8", "--no-sync", "--no-instructions"], check=True, capture_output=True, cwd=root, **owner,  # type: ignore[call-overload]
+        )
+        (port,) = free_ports(1)
+        command = [str(programs / "postgres"), "-D", str(root / "data"), "-p", str(port), "-c", "listen_addresses=127.0.0.1",
+                   "-c", f"unix_socket_directories={root}", "-c", "fsync=off", "-c", "max_connections=20"]
+        with _running(command, port, root, owner):
+            yield Server(port, f"postgresql://owner:{PASSWORD}@127.0.0.1:{port}/postgres", root)
+
+
+@contextmanager
+def mariadb() -> Iterator[Server]:
+    owner = _owner("mysql")
+    with _folder(owner) as root:
+        (port,) = free_ports(1)
+        start = root / "start.sql"
+        start.write_text(f"CREATE DATABASE shop;\nCREATE USER owner@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n"
+                         "GRANT ALL ON shop.* TO owner@'127.0.0.1';\nCREATE USER guest@'127.0.0.1' IDENTIFIED BY 'guest-pass';\n"
+                         "GRANT SELECT ON shop.* TO guest@'127.0.0.1';\n")
+        start.chmod(0o644)
+        own = ["--no-defaults", f"--datadir={root}/data", f"--socket={root}/socket", f"--pid-file={root}/pid"]
+        subprocess.run(["mariadb-install-db", *own[:2], "--auth-root-authentication-method=normal", "--skip-test-db"],
+                       check=True, capture_output=True, cwd=root, **owner)  # type: ignore[call-overload]
+        program = shutil.which("mariadbd") or "/usr/sbin/mariadbd"
+        command = [program, *own, f"--port={port}", "--bind-address=127.0.0.1", f"--init-file={start}", "--skip-name-resolve",
+                   "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=16M", "--character-set-server=utf8mb4"]
+        with _running(command, port, root, owner):
+            yield Server(port, f"mysql://owner:{PASSWORD}@127.0.0.1:{port}/shop", root)
+
+
+@contextmanager
+def redis() -> Iterator[Server]:
+    with _folder({}) as root:
+        (port,) = free_ports(1)
+        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(root), "--requirepass", PASSWORD]
+        with _running(command, port, root, {}):
+            yield Server(port, f"redis://:{PASSWORD}@127.0.0.1:{port}/0", root)
