@@ -150,6 +150,10 @@ def _report_unused(step: Step, workflow: Workflow, findings: Findings) -> None:
         )
 
 
+# What every execution has, whether it is asked for or not: its times, its cost, and a word about a broken promise.
+_ALWAYS = frozenset({"track_cost", "track_duration", "alert_on_sla_breach"})
+
+
 def report_settings(workflow: Workflow, findings: Findings) -> None:
     """Findings for settings of the workflow that nothing acts on yet."""
     for key in ("checkpoint", "pure"):
@@ -157,13 +161,9 @@ def report_settings(workflow: Workflow, findings: Findings) -> None:
         if first is not None:
             message = f"{key} of steps: kept with the definition, without effect so far"
             findings.add(asl_rules.NOT_CARRIED_OUT, message, _at(first, key))
-    settings = workflow.settings
-    kept: list[tuple[str, tuple[str, ...]]] = []
-    if settings.checkpoint is not None and settings.checkpoint.get("policy") != "none":
-        kept.append(("checkpoints", ("settings", "checkpoint")))
-    if settings.sla is not None:
-        kept.append(("the SLA watch", ("settings", "sla")))
-    kept += [(key.replace("_", " "), ("settings", key)) for key in settings.other]
+    kept: list[tuple[str, tuple[str, ...]]] = [
+        (key.replace("_", " "), ("settings", key)) for key in workflow.settings.other if key not in _ALWAYS
+    ]
     if any(trigger.get("type") != "manual" for trigger in workflow.triggers):
         kept.append(("triggers", ("triggers",)))
     for name, path in kept:

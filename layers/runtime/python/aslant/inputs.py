@@ -53,6 +53,7 @@ def prepare(schema: Mapping[str, Row] | None, given: Any) -> tuple[dict[str, Any
             problems += _check(row, result[name], pointer, name)
         elif "default" in row:
             result[name] = copy.deepcopy(row["default"])
+            problems += _unsafe(result[name], pointer, 0)
         elif row.get("required") is True:
             note = f" ({row['description']})" if row.get("description") else ""
             problems.append(InputProblem(pointer, f"{name} is required{note}"))
