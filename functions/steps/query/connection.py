@@ -41,7 +41,7 @@ def address(given: str | Mapping[str, Any], kind: str | None, name: str | None) 
     host = str(facts.get("host") or "").strip("[]")
     if not host or any(character <= " " or character in "/,@" for character in host):
         raise ValidationError("the connection has no host, or more than one")
-    port = facts.get("port") or _PORTS.get(found, 0)
+    port = _PORTS.get(found, 0) if facts.get("port") is None else facts["port"]
     if isinstance(port, str) and port.isascii() and port.isdigit():
         port = int(port)
     if not isinstance(port, int) or not 0 < port < 65_536:
