@@ -128,7 +128,7 @@ def tidied(strategy: str, tree: Tree, wiring: Wiring, vocal: frozenset[int]) -> 
             kept = [part for part in (done[id(part)] for part in here.parts) if part is not None]
             done[id(here)] = branches(kept, here.limit) if kept else None
         else:
-            items = [part if isinstance(part, Leaf) else done[id(part)] for part in here.parts]
+            items = (part if isinstance(part, Leaf) else done[id(part)] for part in here.parts)
             done[id(here)] = _row([item for item in items if item is not None], wiring)
     clean = done[id(tree)]
     names: dict[int, int] = {}
@@ -148,8 +148,8 @@ def _row(items: list[Tree], wiring: Wiring) -> Tree | None:
     row: list[Tree] = []
     run: list[int] = []
     flat: list[Tree] = []
-    for item in items:
-        flat.extend(item.parts if isinstance(item, Series) else (item,))
+    for part in items:
+        flat.extend(part.parts if isinstance(part, Series) else (part,))
     ends: list[Tree | None] = [*flat, None]
     for item in ends:
         if isinstance(item, Leaf) and item.step >= wiring.steps:

@@ -55,8 +55,8 @@ def reduced(preds: Sequence[Iterable[int]], durations: Sequence[float] | None = 
     for step, sources in enumerate(kept):
         for source in sources:
             succs[source].append(step)
-    seconds = [1.0] * count if durations is None else [max(0.0, float(value)) for value in durations]
-    if not all(map(isfinite, seconds)):
+    seconds = [1.0] * count if durations is None else list(map(float, durations))
+    if not all(isfinite(value) and value >= 0 for value in seconds):
         raise ValueError("a duration is no number of seconds")
     if len(seconds) != count:
         raise ValueError(f"{len(seconds)} durations for {count} steps")

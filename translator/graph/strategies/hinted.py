@@ -17,7 +17,7 @@ from translator.graph.strategies.simple import barriers, levels
 _SAMPLES = 5  # the estimates themselves, and draws around them
 _SPREAD = 0.3  # of the logarithm of a duration
 _POLICIES = (1.0, 0.2, 5.0)  # how much barriers of whole groups are preferred: which is best shows by trying
-_EFFORT = 300_000  # how many vertices one policy may look at in one core
+_EFFORT = 120_000  # how many vertices one policy may look at in one core
 _LARGE = 1_000  # vertices and edges of the cores: above, one policy is tried
 
 
