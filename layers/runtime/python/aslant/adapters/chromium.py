@@ -11,7 +11,6 @@ import signal
 import tempfile
 import threading
 import time
-import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -126,9 +125,9 @@ class _Browsing:
             finally:
                 context.close()
         except TimeoutError:
-            raise self._reason(where.host, where.shown, deadline, StepTimeout(f"{where.shown} did not load in time")) from None
+            raise self._reason(where.shown, deadline, StepTimeout(f"{where.shown} did not load in time")) from None
         except Error as error:
-            raise self._reason(where.host, where.shown, deadline, _page_error(where.shown, str(error))) from None
+            raise self._reason(where.shown, deadline, _page_error(where.shown, str(error))) from None
         finally:
             watch.cancel()
 
@@ -143,9 +142,6 @@ class _Browsing:
         if request.wait_for is not None:
             page.wait_for_selector(f"css={request.wait_for}", state="attached", timeout=_milliseconds(deadline))
         here = page.url
-        host = urllib.parse.urlsplit(here).hostname or ""
-        if host.lower() in self.proxy.traffic.refused:
-            raise _refused(target(request.url).shown)
         target(here)  # it is still of the web
         if self.proxy.traffic.spent or page.evaluate("document.documentElement.outerHTML.length") > request.max_bytes:
             raise PayloadTooLarge(f"{target(request.url).shown} loads more than {request.max_bytes:,} bytes")
@@ -162,19 +158,15 @@ class _Browsing:
         picture: bytes = page.screenshot(**options)
         return picture
 
-    def _reason(self, host: str, shown: str, deadline: float, otherwise: StepError) -> StepError:
+    def _reason(self, shown: str, deadline: float, otherwise: StepError) -> StepError:
         """Why a page failed, in the order of what explains the most."""
         if self.proxy.traffic.spent:
             return PayloadTooLarge(f"{shown} loads more than {self.proxy.traffic.most:,} bytes")
-        if host.lower() in self.proxy.traffic.refused:
-            return _refused(shown)
+        if self.proxy.traffic.refused and isinstance(otherwise, NetworkError):  # the page itself, or where it redirects to
+            return AuthorizationError(f"{shown} leads to an address that is not public; ASLANT_HTTP_ALLOW can open it")
         if time.monotonic() >= deadline:
             return StepTimeout(f"{shown} did not load in time")
         return otherwise
-
-
-def _refused(shown: str) -> StepError:
-    return AuthorizationError(f"{shown} leads to an address that is not public; ASLANT_HTTP_ALLOW can open it")
 
 
 def _page_error(shown: str, text: str) -> StepError:
@@ -190,7 +182,7 @@ def _page_error(shown: str, text: str) -> StepError:
 def _unstarted(text: str, deadline: float) -> StepError:
     if time.monotonic() >= deadline:
         return StepTimeout("the browser did not start in time")
-    if "no-sandbox" in text or "sandbox" in text.lower():
+    if "without --no-sandbox" in text or "No usable sandbox" in text:
         return StepTypeUnavailable(
             "Chromium's sandbox does not work here; ASLANT_BROWSER_SANDBOX=0 does without, where nothing else can be had"
         )

@@ -133,13 +133,12 @@ def _serve(
         return
     try:
         server = connect(host, port, allow, min(deadline, time.monotonic() + _PATIENCE), resolver)
-    except AuthorizationError:
-        with traffic.lock:
-            traffic.refused.add(host.lower())
-        client.sendall(_answer("403 Forbidden"))
-        return
-    except StepError:
-        client.sendall(_answer("502 Bad Gateway"))
+    except StepError as error:
+        if isinstance(error, AuthorizationError):
+            with traffic.lock:
+                traffic.refused.add(host.lower())
+        if tunnel:  # else an answer would pass for one of the server's
+            client.sendall(_answer("403 Forbidden"))
         return
     with server, open_sockets.hold(client, server):
         if tunnel:
