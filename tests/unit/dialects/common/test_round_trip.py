@@ -8,9 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.unit.dialects.common.workflows import WORKFLOWS
-from translator.diagnostics import Findings
+from translator.diagnostics import NOWHERE, Findings
 from translator.dialects.convert import convert, dump, tidied
 from translator.dialects.registry import read
+from translator.dialects.spelling import parts
+from translator.expressions.parser import parse
+from translator.expressions.tree import Literal
+from translator.expressions.unparse import unparse_template
 from translator.source import load, plain
 
 
@@ -21,8 +25,24 @@ def canonical(text: str) -> dict[str, Any]:
     found = read(document, findings)
     assert found is not None, findings.items
     assert not findings.has_errors, findings.items
-    result: dict[str, Any] = plain(tidied(found[1]))
+    result: dict[str, Any] = said(plain(tidied(found[1])))
     return result
+
+
+def said(value: Any) -> Any:
+    """The same with each hole that only says a text written as that text: both mean the same."""
+    if isinstance(value, dict):
+        return {key: said(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [said(item) for item in value]
+    if not isinstance(value, str) or "{{" not in value:
+        return value
+    written = []
+    for part in parts(value):
+        node = parse(part.text, NOWHERE, Findings()) if part.hole else Literal(part.text)
+        is_text = isinstance(node, Literal) and isinstance(node.value, str)
+        written.append(unparse_template(node) if is_text else f"{{{{ {part.text.strip()} }}}}")
+    return "".join(written)
 
 
 def converted(text: str, to: str) -> str:
