@@ -13,7 +13,7 @@ from translator.graph.strategies.reduction import LEAF, PARALLEL, Node, Reductio
 
 # Prices of the last edge of a vertex and of a shared gate: which of them serve a graph best shows by trying.
 _PORTFOLIO = ((2.0, 1.0), (1.0, 1.0), (3.0, 1.0), (2.0, 2.0))
-_EFFORT = 30_000  # how many vertices and edges the search of a core may go through
+EFFORT = 30_000  # how many vertices and edges the search of a core may go through
 _MOST_TRIES = 150
 
 
@@ -109,7 +109,7 @@ def layout_of(strategy: str, graph: Kernel, solved: Iterable[Reduction]) -> Layo
     return assemble(strategy, graph.steps, joints, nodes, root, cuts, graph.vocal)
 
 
-def solved(core: Core, effort: int = _EFFORT) -> Reduction:
+def solved(core: Core, effort: int = EFFORT) -> Reduction:
     """A reduction of a core with few gates: greedy with several prices, then ruin and recreate.
 
     A round of the search takes away some neighbouring cuts of the best reduction so far, keeps the others, and lets the greedy

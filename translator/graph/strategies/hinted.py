@@ -8,7 +8,7 @@ from dataclasses import replace
 from translator.graph.strategies.core import Kernel, kernel, layout_of
 from translator.graph.strategies.dag import Dag
 from translator.graph.strategies.exact import exact
-from translator.graph.strategies.layout import Layout, Leaf, Series, Tree, nodes, transitions
+from translator.graph.strategies.layout import Layout, Tree, length, transitions
 from translator.graph.strategies.pruning import pruned
 from translator.graph.strategies.reduction import LEAF, SERIES
 from translator.graph.strategies.relaxed import TOLERANCE, Relaxed, Times, Timing
@@ -18,12 +18,14 @@ _SAMPLES = 5  # the estimates themselves, and draws around them
 _SPREAD = 0.3  # of the logarithm of a duration
 _POLICIES = (1.0, 0.2, 5.0)  # how much barriers of whole groups are preferred: which is best shows by trying
 _EFFORT = 120_000  # how many vertices one policy may look at in one core
+_HUGE = 4_000  # steps: above, half of the effort, and tokens are not searched for
 _LARGE = 1_000  # vertices and edges of the cores: above, one policy is tried
 
 
 def hinted(dag: Dag, vocal: frozenset[int] = frozenset()) -> Layout:
     """The layout with the fewest states of which the sampled makespan stays within 1 % of the ideal one."""
-    found = exact(dag, vocal)
+    large = len(dag) > _HUGE
+    found = exact(dag, vocal, 1) if large else exact(dag, vocal)
     best = replace(found, strategy="hinted")
     if not found.tokens:
         return best
@@ -41,7 +43,7 @@ def hinted(dag: Dag, vocal: frozenset[int] = frozenset()) -> Layout:
         solved = []
         for core in graph.cores:
             timing = Timing([times[node] for node in core.node], core.preds, bounds)
-            reduction = Relaxed(core, timing, grouped, _EFFORT)
+            reduction = Relaxed(core, timing, grouped, _EFFORT // 2 if large else _EFFORT)
             reduction.relax()
             solved.append(reduction)
         tried = replace(pruned(layout_of("hinted", graph, solved)), added=True)
@@ -79,16 +81,5 @@ def _durations(graph: Kernel, seconds: list[list[float]]) -> list[Times]:
 
 def _near(tree: Tree, seconds: list[list[float]], bounds: Times) -> bool:
     """Whether a tree without tokens stays within the tolerance."""
-    ratios = [_length(tree, own) / bound for own, bound in zip(seconds, bounds, strict=True)]
+    ratios = [length(tree, own) / bound for own, bound in zip(seconds, bounds, strict=True)]
     return ratios[0] <= 1 + TOLERANCE and sum(ratios) / len(ratios) <= 1 + TOLERANCE
-
-
-def _length(tree: Tree, seconds: list[float]) -> float:
-    done: dict[int, float] = {}
-    for here in reversed(list(nodes(tree))):
-        if isinstance(here, Leaf):
-            done[id(here)] = seconds[here.step]
-        else:
-            lengths = [done[id(part)] for part in here.parts]
-            done[id(here)] = sum(lengths) if isinstance(here, Series) else max(lengths)
-    return done[id(tree)]

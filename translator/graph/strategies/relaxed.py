@@ -121,7 +121,7 @@ class Relaxed(Reduction):
 
     *Each*: instead of the edge u → v, a sibling goes between: v waits for another successor of u, or u goes before another
     predecessor of v. *Together*: all successors of a vertex wait for all that one of them waits for. *Towards*: the same for
-    the predecessors of a vertex. The least harm goes first; a token is placed only when nothing fits into the tolerance any more.
+    the predecessors of a vertex. The least harm goes first; a token is placed only when nothing else fits.
     """
 
     def __init__(self, core: Core, timing: Timing, grouped: float = 1.0, effort: int = 1_000_000) -> None:

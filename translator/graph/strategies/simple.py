@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from translator.graph.strategies.dag import Dag
-from translator.graph.strategies.layout import Layout, Leaf, Tree, branches, series
+from translator.graph.strategies.layout import Layout, Leaf, Tree, branches, length, series
 
 
 def levels(dag: Dag) -> Layout:
@@ -93,11 +93,15 @@ def barriers(dag: Dag) -> Layout:
     """Independent parts become branches and series cuts sequences; where neither is left, the best barrier is added.
 
     The best barrier lets all steps that end by some moment end before the others start, with the least time in all; of
-    equally good ones it is the one that cuts most evenly.
+    equally good ones it is the one that cuts most evenly. Each is best for itself only, so `levels` is taken where it is
+    shorter in all.
     """
     if not len(dag):
         return Layout("barriers", 0, None)
     tree, added = _arranged(dag)
+    other = levels(dag)
+    if added and other.tree is not None and length(other.tree, dag.seconds) < length(tree, dag.seconds):
+        tree = other.tree
     return Layout("barriers", len(dag), tree, added=added)
 
 
