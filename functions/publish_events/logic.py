@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aslant import observability, ports
-from aslant.errors import ConflictError, NotFoundError, StepError
+from aslant.errors import AuthorizationError, ConflictError, NotFoundError, StepError
 from aslant.events import Change, Event, change_of, events_of
 from aslant.executions import checkpoints
 from aslant.executions.checkpoints import StepEvent
-from aslant.executions.records import Execution
+from aslant.executions.records import Checkpoint, Execution, StepRecord
 from aslant.executions.store import ExecutionStore
 
 Json = Any
@@ -31,8 +31,16 @@ _TRIES = 10    # of a checkpoint whose number others take
 
 
 @dataclass(slots=True)
+class _Known:
+    """What checkpoints of an execution are made from, as it was when first needed."""
+
+    last: Checkpoint | None
+    records: tuple[StepRecord, ...]
+
+
+@dataclass(slots=True)
 class Publisher:
-    """Works on the records of one shard. `time_left` gives the seconds that the invocation may still take."""
+    """Works on one batch of one shard. `time_left` gives the seconds that the invocation may still take."""
 
     bus: ports.Bus
     store: ExecutionStore
@@ -41,6 +49,7 @@ class Publisher:
     sleep: Callable[[float], None] = time.sleep
     _policies: dict[tuple[str, str, str | None], Mapping[str, Json] | None] = field(default_factory=dict)
     _executions: dict[tuple[str, str, int], Execution | None] = field(default_factory=dict)
+    _known: dict[tuple[str, str], _Known] = field(default_factory=dict)
 
     def work(self, records: Sequence[Record]) -> str | None:
         """The sequence number of the first record that has to come again, or None."""
@@ -65,7 +74,9 @@ class Publisher:
                 self._checkpoint(change)
             except StepError as error:
                 observability.log("ERROR", "a checkpoint failed", {"sequence": change.sequence}, error=str(error))
-                failed = index
+                # What stays as it is (an object that is gone, say) must not hold up the shard.
+                if error.retryable or isinstance(error, ConflictError | AuthorizationError):
+                    failed = index
         return None if failed is None else str(records[failed]["dynamodb"]["SequenceNumber"])
 
     def _publish(self, found: Sequence[tuple[int, Event]]) -> int | None:
@@ -121,21 +132,27 @@ class Publisher:
         # What needs no look at the records is decided first: most steps make no checkpoint.
         if checkpoints.due(policy, None, happened._replace(completed=1_000_000_000)) is None:
             return
+        place = (change.tenant, change.owner)
         for _ in range(_TRIES):
-            last = self.store.last_checkpoint(change.tenant, change.owner)
+            known = self._known.get(place)
+            if known is None:
+                # All that the batch tells of is in the tables by now: one look does for all of it.
+                known = self._known[place] = _Known(self.store.last_checkpoint(*place), self.store.steps(*place))
+            last = known.last
             if last is not None and last.at >= happened.at and any(
-                each.at == happened.at for each in (last, *self.store.checkpoints(change.tenant, change.owner))
+                each.at == happened.at for each in (last, *self.store.checkpoints(*place))
             ):
                 return  # made when the record came before
-            records = self.store.steps(change.tenant, change.owner)
-            completed = len(checkpoints.completed_by(records, happened.at))
+            completed = len(checkpoints.completed_by(known.records, happened.at))
             reason = checkpoints.due(policy, last, happened._replace(completed=completed))
             if reason is None:
                 return
             number = last.number + 1 if last is not None else 1
-            taken = checkpoints.taken(records, number=number, at=happened.at, reason=reason, by=BY, run=run)
-            if self.store.put_checkpoint(change.tenant, change.owner, taken):
+            taken = checkpoints.taken(known.records, number=number, at=happened.at, reason=reason, by=BY, run=run)
+            if self.store.put_checkpoint(*place, taken):
+                known.last = taken
                 return
+            del self._known[place]  # somebody else has taken one meanwhile
         raise ConflictError(f"the checkpoints of the execution {change.owner} keep changing")
 
     def _policy(self, change: Change, execution: Execution | None) -> Mapping[str, Json] | None:

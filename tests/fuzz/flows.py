@@ -132,7 +132,7 @@ class _Builder:
         if self.chance(0.3):
             self.compensates = True
             step["compensation"] = {
-                "id": f"c{id}", "type": "skill", "config": {"skill": "effect", "parameters": {"value": _hole(f"steps.{id}.output")}},
+                "id": f"c{id}", "type": "skill", "timeout": 6, "config": {"skill": "effect", "parameters": {"value": _hole(f"steps.{id}.output")}},
             }  # fmt: skip
         steps.append(step)
         return id, f"(steps.{id}.output ?? 0)", lambda n, i: value(n, i) + number
@@ -211,7 +211,7 @@ def flow(random: Random, id: str, *, children: tuple[Flow, ...] = (), length: in
     if builder.compensates and random.random() < 0.5:
         definition["settings"]["on_error"] = random.choice(["compensate", "rollback"])
     if definition["settings"].get("on_error") == "rollback":
-        definition["rollback"] = [{"id": "back", "type": "skill", "config": {"skill": "effect", "parameters": {"value": 1}}}]
+        definition["rollback"] = [{"id": "back", "type": "skill", "timeout": 6, "config": {"skill": "effect", "parameters": {"value": 1}}}]
     if random.random() < 0.4:
         definition["finally"] = [{"id": "end", "type": "skill", "timeout": 6, "config": {"skill": "effect", "parameters": {"value": 2}}}]
     model = last[2]

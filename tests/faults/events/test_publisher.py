@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aslant.errors import NotFoundError
 from aslant.executions.checkpoints import completed_by, digest
 from functions.publish_events.logic import Publisher
 
@@ -209,3 +210,31 @@ def test_whatever_fails_whenever(kit, bus_faults, store_faults, batch):
     assert sorted(set(ids(bus.taken))) == sorted(wanted)
     assert in_order(bus.taken)
     assert store.made == checkpoints
+
+
+def test_one_look_at_the_records_does_for_a_batch(kit):
+    store, bus = kit.Store({"policy": "every_n", "every": 2}), kit.Bus()
+    life = kit.Life(store)
+    batch = [record for step in "abcdefgh" for record in (life.step("e-1", step, "running"), life.step("e-1", step, "completed"))]
+    looks = []
+    steps = store.steps
+    store.steps = lambda *place: looks.append(place) or steps(*place)
+    kit.deliver(batch, bus, store)
+    assert looks == [("acme", "e-1")]
+    assert [(n, each.steps) for n, each in store.made["acme", "e-1"].items()] == [
+        (1, ("a", "b")), (2, ("a", "b", "c", "d")), (3, ("a", "b", "c", "d", "e", "f")),
+        (4, ("a", "b", "c", "d", "e", "f", "g", "h")),
+    ]
+
+
+def test_a_checkpoint_that_can_never_be_made_does_not_stop_the_shard(kit):
+    store, bus = kit.Store(EVERY), kit.Bus()
+    records = kit.Life(store).whole("e-1")
+
+    def gone(tenant, id):
+        raise NotFoundError("the list of its steps is gone from the bucket")
+
+    store.last_checkpoint = gone
+    kit.deliver(records, bus, store)
+    wanted, _ = expected(kit, lambda life: life.whole("e-1"))
+    assert sorted(ids(bus.taken)) == sorted(wanted)

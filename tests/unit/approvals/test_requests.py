@@ -11,7 +11,7 @@ import pytest
 from aslant import keys
 from aslant.approvals.rules import Person
 from aslant.configs.approval import ApprovalConfig
-from aslant.errors import ApprovalClosed, AuthorizationError, NetworkError
+from aslant.errors import ApprovalClosed, AuthorizationError, NetworkError, RateLimited
 from tests.unit.approvals.conftest import NOW, REF, person
 
 
@@ -266,3 +266,55 @@ def test_a_token_only_opens_in_its_own_request(approvals, machine, ask):
         approvals.decide("acme", other, "approve", by=person("ann"))
     assert machine.calls == []
     assert "mine" not in str(approvals.read("acme", mine)) or "token" not in approvals.read("acme", mine)
+
+
+@pytest.mark.parametrize("reminders", [None, {"every": 3600}])
+def test_a_process_that_dies_before_its_call_back_is_made_good_for_within_a_minute(
+    approvals, machine, ask, time, timers, reminders
+):
+    identifier = ask(timeout=36_000, **({"reminders": reminders} if reminders else {}))
+
+    class Died(BaseException):
+        pass
+
+    machine.fail = Died()
+    with pytest.raises(Died):
+        approvals.decide("acme", identifier, "approve", by=person("ann"))
+    machine.fail = None
+    ((at, function, payload),) = timers.timers.values()
+    assert NOW < at <= NOW + 60
+    time.now = at
+    approvals.wake(payload["tenant"], payload["approval"], lambda item, kind: None)
+    ((kind, token, output),) = machine.calls
+    assert (kind, token, output["approved"]) == ("success", "task-token", True)
+    assert timers.timers == {}
+
+
+def test_an_answer_counts_although_no_timer_can_be_set(approvals, machine, ask, timers, monkeypatch):
+    identifier = ask()
+
+    def refuse(*given):
+        raise RateLimited("too many schedules")
+
+    monkeypatch.setattr(timers, "set", refuse)
+    assert approvals.decide("acme", identifier, "approve", by=person("ann"))["approved"] is True
+    assert len(machine.calls) == 1
+
+
+def test_a_timer_that_was_set_for_an_answer_that_was_not_written_only_asks_on(approvals, machine, ask, time, timers, monkeypatch):
+    identifier = ask(timeout=36_000)
+
+    class Died(BaseException):
+        pass
+
+    def die(self, before, changes):
+        raise Died
+
+    with monkeypatch.context() as patch, pytest.raises(Died):
+        patch.setattr(type(approvals.store), "change", die)
+        approvals.decide("acme", identifier, "approve", by=person("ann"))
+    time.now = NOW + 60
+    approvals.wake("acme", identifier, lambda item, kind: None)
+    assert approvals.read("acme", identifier)["status"] == "pending" and machine.calls == []
+    ((at, _, _),) = timers.timers.values()
+    assert at >= NOW + 36_000

@@ -7,6 +7,7 @@ or by deciding the same again. The task token is encrypted and never leaves this
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -23,7 +24,7 @@ from aslant.ports import ApprovalStore, Callbacks, Cipher, Timers
 FUNCTION = "aslant-approvals"  # what the timers call
 _KEEP = 30 * 24 * 3600         # seconds that a request is kept after it expires
 _TRIES = 30                    # of a change that others interfere with
-_AGAIN = 60                    # seconds until a notice that could not be sent is tried again
+_AGAIN = 60                    # seconds until a notice or a call-back that got lost is tried again
 
 Item = dict[str, Json]
 Notify = Callable[[Item, str], None]  # the request, and asked, reminder or escalated
@@ -114,6 +115,7 @@ class Approvals:
             if final is not None:
                 status = "approved" if final["approved"] else "rejected"
                 changes |= {"status": status, "decision": final, "decided_at": int(now), "decided_by": by.user}
+                self._make_good_soon(item)
             after = self.store.change(item, changes)
             if after is None:
                 continue
@@ -241,6 +243,12 @@ class Approvals:
             if self.goes_on(item["tenant"], item["execution"]):
                 return
         self._delivered(item)
+
+    def _make_good_soon(self, item: Item) -> None:
+        """Sets the timer before an answer is written: whoever dies before the call-back has it made good for by that."""
+        at = min(int(self.clock()) + _AGAIN, int(item["expires_at"]) + 1)
+        with contextlib.suppress(StepError):  # the answer counts without it
+            self.timers.set(_timer(item), at, FUNCTION, _payload(item))
 
     def _call(self, item: Item, token: str) -> None:
         decision = item["decision"]

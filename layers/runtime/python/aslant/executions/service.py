@@ -300,10 +300,21 @@ class Executions:
                     if step.status == "failed" and not step.settled
                 ])  # fmt: skip
             return self._launcher.launch(execution, run)
+        return self._noted(execution, described)
+
+    def _noted(self, execution: Execution, described: Mapping[str, Json]) -> Execution:
+        """The execution after its run has ended, if it has and nobody has noted that."""
         if self.record_end is not None and described.get("status") != "RUNNING":
             self.record_end(execution, described)
             return self.get(execution.tenant, execution.id)
         return execution
+
+    def _follow(self, execution: Execution, run: Run) -> Execution:
+        """Starts a run that is noted unless it has started, and notes its end if it has ended."""
+        try:
+            return self._noted(execution, self.machines.describe(run.arn))
+        except NotFoundError:
+            return self._launcher.launch(execution, run)
 
     def _began(self, execution: Execution) -> bool:
         """Whether a run that the engine has lost had begun. Waits and approvals show in its history only, if that is left."""
@@ -344,7 +355,7 @@ class Executions:
                 return execution
             run = self._ends(execution)
             if run is not None:
-                return execution if run.status else self._launcher.launch(execution, run)
+                return execution if run.status else self._follow(execution, run)
             self._note_native(execution, release)
             number = self._again.next_number(execution)
             arn = arn_of(machine, run_name(execution.id, number))
