@@ -17,11 +17,20 @@ from aslant import bootstrap, errors
 from aslant.configs.base import Config
 from aslant.configs.check import config_model
 from aslant.contracts import MAX_PAYLOAD
-from aslant.ports import HttpRequest, HttpResponse, ModelAnswer, ModelRequest
+from aslant.ports import (
+    Envelope,
+    HttpRequest,
+    HttpResponse,
+    ModelAnswer,
+    ModelRequest,
+    PageQuery,
+    PageRequest,
+    RenderedPage,
+)
 from aslant.values import size
 from tests.unit.runtime.fakes import ForgetfulSteps
 
-TYPES = ("http", "transform", "aggregate", "notify", "agent", "skill", "unavailable")
+TYPES = ("http", "transform", "aggregate", "notify", "agent", "skill", "unavailable", "email", "scrape")
 KNOWN = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.StepError)}
 
 
@@ -72,6 +81,10 @@ LIKELY: dict[str, Any] = {
     "evaluate": st.fixed_dictionaries({"expressions": st.dictionaries(KEYS, TREES | VALUES, max_size=2)},
         optional={"slots": st.dictionaries(st.just("input:a"), VALUES)}),
     "script": st.nothing(), "custom_script": st.nothing(),
+    "delay": st.just(0), "subject": st.sampled_from([each for each in ODD if isinstance(each, str)]) | st.text(max_size=80),
+    "attachments": st.sampled_from(["a.csv", ["../x", "acme/e/b"], {"artifact": "x", "name": "\ud800\r\n"}, "\x00"]),
+    "smtp": st.fixed_dictionaries({"host": st.sampled_from(["mail.example.com", "\ud800"])}),
+    "from": st.sampled_from(["me@example.com", "=?utf-8?q?x=0ABcc?= <me@example.com>", "x", "\ud800 <a@b.c>"]),
 }
 
 
@@ -128,7 +141,7 @@ class Outside:
         return self._sent(arguments)
 
     def put(self, *arguments: Any) -> str:
-        return self._sent(arguments)
+        return self._sent([each for each in arguments if not isinstance(each, bytes)])
 
     def ask(self, request: ModelRequest) -> ModelAnswer:
         self._sent([list(request.messages), request.system])
@@ -140,6 +153,31 @@ class Outside:
     def invoke(self, arn: str, payload: Any) -> Any:
         self._sent(payload)
         return self.answer
+
+    def carry(self, envelope: Envelope, message: bytes, timeout: float) -> tuple[str, list[str]]:
+        self._sent([envelope.sender, envelope.recipients])
+        names = [line.partition(b":")[0].lower() for line in message.partition(b"\r\n\r\n")[0].split(b"\r\n") if line[:1] != b" "]
+        assert message.isascii() and len(set(names)) == len(names) and b"bcc" not in names
+        assert b"\n" not in message.replace(b"\r\n", b"") and b"\r" not in message.replace(b"\r\n", b"")
+        return "", []
+
+    def fill(self, envelope: Envelope, *more: Any) -> str:
+        return self._sent([envelope.sender, envelope.recipients, *more[:3]])
+
+    def get(self, tenant: str, key: str, limit: int | None = None) -> bytes:
+        self._sent([tenant, key, limit])
+        assert key.startswith(tenant + "/")
+        return b"file"
+
+    def open(self, timeout: float) -> Any:
+        return contextlib.nullcontext(self)
+
+    def render(self, request: PageRequest) -> RenderedPage:
+        return RenderedPage(self.response.status, self.response.url, self.answer, b"png")
+
+    def read(self, data: bytes, content_type: str, url: str, query: PageQuery, timeout: float) -> Any:
+        self._sent([content_type, url, query.css, query.xpath, list(query.parts), dict(query.fields), query.limit])
+        return {"title": self.answer, "elements": [{"text": self.answer}], "found": 1}
 
 
 RESPONSES = st.builds(
@@ -172,8 +210,10 @@ def test_hostile_configurations(step_type: str, monkeypatch: pytest.MonkeyPatch)
            token=st.sampled_from([None, "t"]))
     def run(config: Any, response: HttpResponse, text: str, token: str | None) -> None:
         outside = Outside(response, text)
-        for port in ("http", "topics", "mailer", "events", "functions", "approvals"):
+        for port in ("http", "topics", "mailer", "events", "functions", "approvals", "post", "template_post", "artifacts", "browser",
+                     "pages"):
             monkeypatch.setattr(bootstrap, port, lambda settings: outside)
+        monkeypatch.setattr(bootstrap, "smtp_post", lambda settings, smtp: outside)
         monkeypatch.setattr(bootstrap, "models", lambda settings, form: outside)
         monkeypatch.setattr(bootstrap, "steps", lambda settings: ForgetfulSteps())
         payload = {"step": "s", "type": step_type, "execution": {"id": "e", "tenant": "acme"}, "config": config, "token": token,

@@ -113,7 +113,8 @@ def _files(config: EmailConfig, run: StepRun, artifacts: Callable[[], Artifacts]
         file = Attachment(artifact=each) if isinstance(each, str) else each
         inside = file.artifact.startswith(keys.artifacts(run.tenant))
         key = file.artifact if inside else keys.artifact(run.tenant, run.execution, file.artifact)
-        name = _name(file.name or file.artifact.rpartition("/")[2])
+        # Redacted first: what a cleaned name has left of a secret would not be recognized.
+        name = _name(run.redactor.text(file.name or file.artifact).rpartition("/")[2])
         assert store is not None
         try:
             data = store.get(run.tenant, key, left)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from aslant.errors import AuthorizationError, PayloadTooLarge, StepError, StepTimeout, ValidationError, http_error
 from aslant.ports import Http, HttpRequest
@@ -34,7 +34,7 @@ class Manners:
             return
         rules = self._rules_of(url)
         if rules is not None and not rules.can_fetch(url, self._user_agent):
-            raise AuthorizationError(f"the robots.txt of {urlsplit(url).netloc} does not permit this page")
+            raise AuthorizationError(f"the robots.txt of {_split(url).netloc} does not permit this page")
 
     def wait(self, url: str) -> None:
         """Waits for the host's turn. Raises StepTimeout when that is beyond the step's end."""
@@ -42,7 +42,7 @@ class Manners:
         rules = self._rules_of(url) if self._robots else None
         if rules is not None:
             delay = max(delay, min(float(rules.crawl_delay(self._user_agent) or 0), _LONGEST_DELAY))
-        host = urlsplit(url).netloc.lower()
+        host = _split(url).netloc.lower()
         with self._lock:
             now = time.monotonic()
             turn = max(now, self._next.get(host, now))
@@ -54,7 +54,7 @@ class Manners:
 
     def _rules_of(self, url: str) -> Any:
         """The rules of a page's origin; None where there are none."""
-        parts = urlsplit(url)
+        parts = _split(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         with self._lock:
             lock = self._origins.setdefault(origin, threading.Lock())
@@ -82,3 +82,10 @@ class Manners:
         if answer.status // 100 != 2:
             return None
         return Protego.parse(answer.body.decode("utf-8", "replace"))
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise ValidationError("the url is not an address") from None

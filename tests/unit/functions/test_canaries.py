@@ -106,6 +106,18 @@ class Outside:
     def put(self, *arguments):
         return self._answer(repr(arguments))
 
+    def carry(self, envelope, message, timeout):
+        return self._answer(repr(envelope)), [self._answer(envelope.sender)]
+
+    def fill(self, *arguments):
+        return self._answer(repr(arguments))
+
+    def get(self, tenant, key, limit=None):
+        return self._answer(key).encode()
+
+    def read(self, data, content_type, url, query, timeout):
+        return {"title": self._answer(f"{data.decode()} {url} {query.xpath}"), "elements": [], "found": 0}
+
     def ask(self, request: ModelRequest) -> ModelAnswer:
         return ModelAnswer(self._answer(repr(request)), 1, 1)
 
@@ -123,9 +135,10 @@ def places(monkeypatch):
 
     def choose(fails: bool, secrets: list[str]) -> None:
         outside = Outside(fails, secrets)
-        for port in ("http", "topics", "mailer", "events", "functions"):
+        for port in ("http", "topics", "mailer", "events", "functions", "post", "template_post", "artifacts", "pages"):
             monkeypatch.setattr(bootstrap, port, lambda settings: outside, raising=False)
         monkeypatch.setattr(bootstrap, "models", lambda settings, form: outside)
+        monkeypatch.setattr(bootstrap, "smtp_post", lambda settings, smtp: outside)
 
     return choose
 
@@ -168,6 +181,15 @@ CASES = [
     ("notify", {"channel": ["email", "sns"], "to": ["a@b.example"], "topic": "arn:aws:sns:us-east-1:1:t"},
      {"/subject": [{"secret": "canary"}], "/message": MIXED}),
     ("notify", {"channel": "email"}, {"/to": ["x" * 90, {"secret": "canary"}]}),
+    ("email", {"to": "a@b.example", "html": ""}, {"/subject": [{"secret": "short"}], "/body": MIXED, "/html": MIXED}),
+    ("email", {"to": "a@b.example", "body": "x"}, {"/attachments": [{"secret": "canary"}]}),
+    ("email", {"to": "a@b.example", "template": "t", "values": {}}, {"/values/v": [{"secret": "object"}]}),
+    ("email", {"body": "x"}, {"/to": [{"secret": "canary"}, "@example.com"]}),
+    ("email", {"to": "a@b.example", "body": "x", "smtp": {"host": "mail.example.com", "username": "u"}},
+     {"/smtp/password": [{"secret": "canary"}]}),
+    ("scrape", {"robots": False, "selector": "p"}, {"/url": ["https://example.com/?key=", {"secret": "canary"}]}),
+    ("scrape", {"robots": False, "urls": ["", "https://example.com/"], "skip_failed": True, "delay": 0},
+     {"/urls/0": ["https://example.com/", {"secret": "short"}], "/xpath": [{"secret": "canary"}]}),
     ("unavailable", {}, {"/query": MIXED, "/connection_string": [{"secret": "canary"}]}),
 ]
 

@@ -111,7 +111,7 @@ def test_attachments_come_from_the_bucket_of_the_tenant(run, sent, failure):
     ]})
     parts = list(sent()[0][1].iter_attachments())
     assert [(part.get_filename(), part.get_content_type(), part.get_payload(decode=True)) for part in parts] == [
-        ("report.csv", "text/csv", b"a,b\n1,2\n"), ("_a_b_.png", "image/png", b"\x89PNG")]
+        ("report.csv", "text/csv", b"a,b\n1,2\n"), ("a_b_.png", "image/png", b"\x89PNG")]
     assert output["attachments"][0] == {"name": "report.csv", "content_type": "text/csv", "bytes": 8}
     for key in ("other/exec-1/report.csv", "../other/exec-1/report.csv", "acme/../other/exec-1/report.csv", "/etc/passwd"):
         name, message = failure({**CONFIG, "attachments": key})

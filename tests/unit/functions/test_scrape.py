@@ -179,7 +179,8 @@ def test_private_addresses_are_refused(failure, url):
     assert failure({"url": url})[0] == "AuthorizationError"
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com/", "javascript:alert(1)", "http://u:p@127.0.0.1/", "x"])
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com/", "javascript:alert(1)", "http://u:p@127.0.0.1/", "x",
+    "http://[::1", "http://a b/", ""])
 def test_addresses_that_are_no_pages(failure, url):
     assert failure({"url": url, "robots": False})[0] == "ValidationError"
     assert failure({"url": url})[0] == "ValidationError"
