@@ -77,8 +77,8 @@ def load(path: str) -> list[Graph]:
 def drawn_graphs() -> list[Graph]:
     draw = random.Random(1)
     graphs = []
-    for number in range(60):
-        count = draw.randrange(4, 120)
+    for number in range(30):
+        count = draw.randrange(4, 60)
         preds = scattered(count, draw) if number % 2 else layered(count, draw.randrange(2, 8), 2, draw)
         graphs.append(Graph(f"drawn {number}", "drawn", True, preds, [draw.lognormvariate(3, 1) for _ in preds]))
     return graphs
