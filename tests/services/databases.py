@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.services.servers import ended, free_ports, listens, until
+from tests.services.servers import Authority, ended, free_ports, listens, until
 
 PASSWORD = "s3cret-pass-word"
 
@@ -24,6 +24,11 @@ class Server:
     port: int
     url: str
     root: Path
+
+    @property
+    def ca(self) -> str:
+        """The certificate (PEM) of the authority that its own is from; it is for 127.0.0.1."""
+        return (self.root / "ca.pem").read_text()
 
 
 def _owner(name: str) -> dict[str, int]:
@@ -41,6 +46,16 @@ def _folder(owner: dict[str, int]) -> Iterator[Path]:
         yield root
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _certificate(root: Path, owner: dict[str, int]) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 and its key, which only the server may read."""
+    Authority(root).issue("server", "127.0.0.1")
+    key = root / "server.key"
+    key.chmod(0o600)
+    if owner:
+        os.chown(key, owner["user"], owner["group"])
+    return root / "server.pem", key
 
 
 @contextmanager
@@ -70,9 +85,10 @@ def postgres() -> Iterator[Server]:
             [programs / "initdb", "-D", root / "data", "-U", "owner", "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8",
              "--locale=C.UTF-8", "--no-sync", "--no-instructions"], check=True, capture_output=True, cwd=root, **owner,  # type: ignore[call-overload]
         )
-        (port,) = free_ports(1)
+        (port,), (certificate, key) = free_ports(1), _certificate(root, owner)
         command = [str(programs / "postgres"), "-D", str(root / "data"), "-p", str(port), "-c", "listen_addresses=127.0.0.1",
-                   "-c", f"unix_socket_directories={root}", "-c", "fsync=off", "-c", "max_connections=20"]
+                   "-c", f"unix_socket_directories={root}", "-c", "fsync=off", "-c", "max_connections=20",
+                   "-c", "ssl=on", "-c", f"ssl_cert_file={certificate}", "-c", f"ssl_key_file={key}"]
         with _running(command, port, root, owner):
             yield Server(port, f"postgresql://owner:{PASSWORD}@127.0.0.1:{port}/postgres", root)
 
@@ -91,16 +107,19 @@ def mariadb() -> Iterator[Server]:
         subprocess.run(["mariadb-install-db", *own[:2], "--auth-root-authentication-method=normal", "--skip-test-db"],
                        check=True, capture_output=True, cwd=root, **owner)  # type: ignore[call-overload]
         program = shutil.which("mariadbd") or "/usr/sbin/mariadbd"
-        command = [program, *own, f"--port={port}", "--bind-address=127.0.0.1", f"--init-file={start}", "--skip-name-resolve",
+        certificate, key = _certificate(root, owner)
+        command = [program, *own, f"--ssl-cert={certificate}", f"--ssl-key={key}", f"--port={port}", "--bind-address=127.0.0.1", f"--init-file={start}", "--skip-name-resolve",
                    "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=16M", "--character-set-server=utf8mb4"]
         with _running(command, port, root, owner):
             yield Server(port, f"mysql://owner:{PASSWORD}@127.0.0.1:{port}/shop", root)
 
 
 @contextmanager
-def redis() -> Iterator[Server]:
+def redis(*, tls: bool = False) -> Iterator[Server]:
     with _folder({}) as root:
-        (port,) = free_ports(1)
-        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(root), "--requirepass", PASSWORD]
+        (port,), (certificate, key) = free_ports(1), _certificate(root, {})
+        ports = ["--port", "0", "--tls-port", str(port), "--tls-cert-file", str(certificate), "--tls-key-file", str(key),
+                 "--tls-auth-clients", "no"] if tls else ["--port", str(port)]
+        command = ["redis-server", *ports, "--bind", "127.0.0.1", "--save", "", "--dir", str(root), "--requirepass", PASSWORD]
         with _running(command, port, root, {}):
-            yield Server(port, f"redis://:{PASSWORD}@127.0.0.1:{port}/0", root)
+            yield Server(port, f"{'rediss' if tls else 'redis'}://:{PASSWORD}@127.0.0.1:{port}/0", root)

@@ -8,6 +8,7 @@ import socket
 import textwrap
 import threading
 import time
+import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -170,7 +171,7 @@ def test_errors_of_postgres(failure: Any, postgres: Server, monkeypatch: pytest.
     assert failure(postgres, "SELEC 1")[0] == "ValidationError"
     for change, kind in ((("owner:", "nobody:"), "AuthenticationError"), ((PASSWORD, "wrong"), "AuthenticationError"),
                          (("/postgres", "/nowhere"), "NotFoundError"), ((f":{postgres.port}/", ":1/"), "NetworkError"),
-                         (("/postgres", "/postgres?sslmode=require"), "NetworkError"), (("postgresql://", "oracle://"), "ValidationError")):
+                         (("/postgres", "/postgres?sslmode=verify-full"), "NetworkError"), (("postgresql://", "oracle://"), "ValidationError")):
         broken = Server(postgres.port, postgres.url.replace(*change), postgres.root)
         assert failure(broken, "SELECT 1")[0] == kind, change
     monkeypatch.delenv("ASLANT_DATABASE_ALLOW")
@@ -243,7 +244,7 @@ def test_errors_of_mariadb(failure: Any, mariadb: Server) -> None:
     guest = Server(mariadb.port, mariadb.url.replace(f"owner:{PASSWORD}", "guest:guest-pass"), mariadb.root)
     assert failure(guest, "CREATE TABLE more (id int)")[0] == "AuthorizationError"
     for change, kind in (((PASSWORD, "wrong"), "AuthenticationError"), ((f":{mariadb.port}/", ":1/"), "NetworkError"),
-                         (("/shop", "/shop?sslmode=require"), "NetworkError")):
+                         (("/shop", "/shop?sslmode=verify-full"), "NetworkError")):
         broken = Server(mariadb.port, mariadb.url.replace(*change), mariadb.root)
         assert failure(broken, "SELECT 1")[0] == kind, change
 
@@ -273,6 +274,33 @@ def test_what_redis_is_not_told(failure: Any, redis: Server) -> None:
 
 
 # All of them
+
+ENCRYPTED = {"postgres": "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", "mariadb": "SHOW STATUS LIKE 'Ssl_cipher'"}
+
+
+@pytest.mark.parametrize("kind", ENCRYPTED)
+def test_connections_are_encrypted_and_certificates_checked(ask: Ask, failure: Any, request: pytest.FixtureRequest, kind: str) -> None:
+    server: Server = request.getfixturevalue(kind)
+
+    def encrypted(**options: str) -> bool:
+        mode = Server(server.port, f"{server.url}?{urllib.parse.urlencode(options)}", server.root)
+        return bool(rows(ask(mode, ENCRYPTED[kind]))[0][-1])
+
+    assert encrypted(sslmode="verify-full", ca=server.ca) and encrypted(sslmode="verify-ca", ca=server.ca)
+    assert encrypted(sslmode="require") and encrypted() and not encrypted(sslmode="disable")
+    other = Server(server.port, server.url.replace("127.0.0.1", "localhost") + "?" + urllib.parse.urlencode(
+        {"sslmode": "verify-full", "ca": server.ca}), server.root)
+    assert failure(other, "SELECT 1")[0] == "NetworkError"
+
+
+def test_redis_over_tls(ask: Ask, failure: Any) -> None:
+    with databases.redis(tls=True) as server:
+        trusted = Server(server.port, server.url + "?" + urllib.parse.urlencode({"ca": server.ca}), server.root)
+        assert ask(trusted, "PING")["result"] == "PONG"
+        assert failure(server, "PING")[0] == "NetworkError"
+        plain = Server(server.port, server.url.replace("rediss", "redis"), server.root)
+        assert failure(plain, "PING", timeout=5)[0] in ("NetworkError", "StepTimeout")
+
 
 @pytest.mark.parametrize("scheme", ["postgresql", "mysql", "redis"])
 def test_a_server_that_says_nothing_costs_no_more_than_the_timeout(failure: Any, scheme: str, tmp_path: Any) -> None:

@@ -89,7 +89,7 @@ def tables(query: str) -> list[str]:
     if "--" in bare or "/*" in bare:
         raise ValidationError("a query of DynamoDB holds no comments")
     found = []
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, following in zip(tokens, [*tokens[1:], None], strict=False):
         if token.kind != "word" or token.text.upper() not in ("FROM", "INTO", "UPDATE"):
             continue
         if following is None or query[token.end:following.start].strip():
