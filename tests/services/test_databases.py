@@ -179,6 +179,17 @@ def test_errors_of_postgres(failure: Any, postgres: Server, monkeypatch: pytest.
     assert name == "AuthorizationError" and "ASLANT_DATABASE_ALLOW" in text
 
 
+def test_a_write_that_is_made_again_is_there_once(ask: Ask, postgres: Server) -> None:
+    ask(postgres, "CREATE TABLE once (key uuid PRIMARY KEY, n int)")
+    write = ("INSERT INTO once VALUES (:idempotency_key, :n) ON CONFLICT DO NOTHING", {"n": 1})
+    made = [ask(postgres, write)["rows_affected"] for _ in range(2)]  # nothing was recorded of the first
+    assert made == [1, 0] and rows(ask(postgres, "SELECT count(*) FROM once")) == [[1]]
+
+
+def test_a_server_that_goes_away(failure: Any, postgres: Server) -> None:
+    assert failure(postgres, "SELECT pg_terminate_backend(pg_backend_pid())")[0] in ("ServerError", "NetworkError")
+
+
 # MariaDB
 
 def test_values_of_mariadb_have_types(ask: Ask, mariadb: Server) -> None:

@@ -93,7 +93,7 @@ def _of_object(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tls(facts: Mapping[str, Any], kind: str, host: str) -> str:
-    """What is said, else `require`, or `prefer` on this machine; of Redis, `rediss` checks certificates and `redis` is plain."""
+    """What is said, else `require`, or `prefer` on this machine; of Redis, `rediss` checks certificates, `redis` is plain."""
     said = facts.get("tls")
     if said is not None:
         mode = _TLS.get(str(said).lower())
