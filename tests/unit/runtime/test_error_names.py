@@ -43,7 +43,8 @@ def test_every_error_class_can_be_written_by_its_own_name():
 def test_the_default_retries_are_the_retryable_classes():
     classes = {name for name, kind in inspect.getmembers(errors, inspect.isclass)
                if issubclass(kind, errors.StepError) and kind.retryable}
-    assert classes == {name for name in RETRYABLE if "." not in name}
+    # StepInProgress leaves the function under a name that every state retries.
+    assert classes - {"StepInProgress"} == {name for name in RETRYABLE if "." not in name}
     assert not NEVER_RETRIED & set(RETRYABLE)
 
 
