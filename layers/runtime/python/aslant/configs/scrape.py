@@ -56,7 +56,7 @@ class ScrapeConfig(Config):
     """The CSS selector of what is wanted; the whole page when left out."""
     xpath: Name | None = None
     """The XPath expression of what is wanted, instead of a selector."""
-    extract: Annotated[list[Part], BeforeValidator(_listed), MAYBE] = Field(default_factory=_text_only)
+    extract: Annotated[list[Part], Field(min_length=1), BeforeValidator(_listed), MAYBE] = Field(default_factory=_text_only)
     """What is taken of each element: `text`, `html`, `attributes`, `links` (addresses with their text), or several."""
     fields: Annotated[dict[str, Annotated[Piece, BeforeValidator(_css), MAYBE]], MAYBE] = Field(default_factory=dict)
     """Values within each element by a name of your own; a text is a CSS selector."""
@@ -78,8 +78,8 @@ class ScrapeConfig(Config):
     """Seconds between two requests to the same host; more when its robots.txt asks for more."""
     robots: Flag = True
     """Whether robots.txt is honoured."""
-    user_agent: Name = "aslant"
-    """Who asks: the User-Agent, which robots.txt may speak of."""
+    user_agent: Annotated[str, Field(pattern="^[ -~]{1,200}$"), MAYBE] = "aslant"
+    """Who asks: the User-Agent (ASCII), which robots.txt may speak of."""
     max_page_bytes: Annotated[int, Field(ge=1, le=20_000_000), MAYBE] = 5_000_000
     """Bytes of one page that are read before it fails; in a browser four times as many, with all that belongs to it."""
     skip_failed: Flag = False
