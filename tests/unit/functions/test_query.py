@@ -153,6 +153,9 @@ def test_what_is_not_there(run, databases, secrets, monkeypatch):
     monkeypatch.setenv("ASLANT_SIMULATE", "1")
     assert run({"query": "SELECT 1", "parameters": [1]}) == {
         "simulated": True, "type": "query", "config": {"query": "SELECT 1", "parameters": [1]}}
+    assert run({"query": "SELECT 1", "connection_string": "x"})["config"] == {"query": "SELECT 1"}
+    monkeypatch.setenv("ASLANT_DATABASE_ALLOW", "db.internal")
+    assert failure(lambda: run({"query": "SELECT 1"}))[0] == "SecretNotFound"
     name, text = failure(lambda: run({"query": "x", "connection_string": "mongodb://h.example.com"}))
     assert name == "StepTypeUnavailable" and "MongoDB" in text
     secrets["odd"] = "{not json"
