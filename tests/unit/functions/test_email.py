@@ -269,3 +269,10 @@ def test_configurations_that_make_no_email(config, words):
 
 def test_a_template_has_a_plain_name(failure, sent):
     assert failure({"to": "a@example.com", "template": "a b"})[0] == "ValidationError"
+
+
+def test_the_sample(sample, sent):
+    store("acme/exec-0001/report.csv", b"a,b\n")
+    output = handler(sample("email"), None)["output"]
+    assert (output["to"], output["cc"]) == (["ada@example.com"], ["team@example.com"])
+    assert [part.get_filename() for part in sent()[0][1].iter_attachments()] == ["report.csv"]

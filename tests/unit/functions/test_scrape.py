@@ -7,13 +7,15 @@ import json
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from aslant import bootstrap
-from aslant.adapters import page_reader
+from aslant.adapters import page_program, page_reader
 from aslant.adapters.page_reader import SeparateReader
 from aslant.configs.check import check_config
 from aslant.errors import PayloadTooLarge, StepTimeout, ValidationError
-from aslant.ports import PageQuery, RenderedPage
+from aslant.ports import HttpResponse, PageQuery, RenderedPage
 from functions.steps.scrape.handler import handler
 from tests.unit.runtime.fakes import MemoryArtifacts
 
@@ -313,3 +315,39 @@ def test_the_reader_has_no_environment(monkeypatch, tmp_path):
     program.write_text("import os, sys, json\nsys.stdin.buffer.read()\nprint(json.dumps({'environment': dict(os.environ)}))")
     monkeypatch.setattr(page_reader, "_PROGRAM", program)
     assert "canary-in-the-mine" not in json.dumps(read(b"<p>"))
+
+
+PAGES = st.lists(st.sampled_from([
+    "<p class=x>", "</p>", "<table><tr>", "<td>", "text", "<script>", "</script>", "<!--", "-->", "<![CDATA[", "]]>", "<?xml version='1.0'?>",
+    "&amp;", "&#0;", "&#xd800;", "&#x110000;", "<a href='", "<a href=x>", "'>", "\x00", "\ufffe", "é", "<base href='//[x'>", "<svg:a xmlns:svg='x'>",
+    "<title>", "<br/>", "<html><body>", "<template>", "<" * 40, "<div>" * 300, "<!DOCTYPE a [<!ENTITY b 'c'>]>", "&b;", "\r\n\t ", "<q:p>", "=\"\"",
+]), max_size=12).map("".join)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(page=PAGES.map(lambda text: text.encode("utf-8", "surrogatepass")) | st.binary(max_size=40),
+       kind=st.sampled_from(["text/html", "text/xml", "text/html; charset=utf-16", "text/html; charset=punycode", "a; charset=zlib", "", "application/xhtml+xml", "a/b+xml; charset=x"]),
+       css=st.sampled_from([None, "p", "*", ".x > a", "p:nth-child(2n+1)", "[href^=h]"]), xpath=st.sampled_from([None, "//text()", "//@*", "//comment()", "name(*)", "//*"]))
+def test_any_page_is_read(page, kind, css, xpath):
+    query = {"css": css, "xpath": None if css else xpath, "parts": ["text", "html", "attributes", "links"], "limit": 20,
+             "fields": {"a": {"css": "a", "attribute": "href", "many": True}, "b": {"xpath": "string(.)"}, "c": {}}}
+    try:
+        answer = page_program.read({"query": query, "most": 100_000, "content_type": kind, "url": "http://x.example/"}, page)
+    except page_program.TooLarge:
+        return
+    assert set(answer) == {"title", "elements", "found"} and len(answer["elements"]) <= 20
+    json.dumps(answer, allow_nan=False)
+
+
+def test_the_sample(sample, monkeypatch):
+    class Pages:
+        def send(self, request):
+            robots = request.url.endswith("/robots.txt")
+            return HttpResponse(404 if robots else 200, {"content-type": "text/html"}, b"<p class=article><h2>A</h2></p>", request.url)
+
+    monkeypatch.setattr(bootstrap, "http", lambda settings: Pages())
+    event = sample("scrape")
+    event["config"]["delay"] = 0
+    output = handler(event, None)["output"]
+    assert [page["url"] for page in output["pages"]] == ["https://example.com/page1", "https://example.com/page2"]
+    assert output["count"] == 2

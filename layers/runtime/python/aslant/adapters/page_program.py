@@ -49,7 +49,10 @@ def parsed(data: bytes, content_type: str, url: str) -> Any:
     media = content_type.partition(";")[0].strip().lower()
     if _XML.match(media) and media != "application/xhtml+xml":
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True, huge_tree=False)
-        return etree.fromstring(data, parser)
+        try:
+            return etree.fromstring(data, parser)
+        except etree.XMLSyntaxError:
+            return None
     try:
         root = html.document_fromstring(data, html.HTMLParser(encoding=encoding(data, content_type), no_network=True))
     except (etree.ParserError, etree.XMLSyntaxError):
@@ -73,13 +76,13 @@ def absolute(root: Any, url: str) -> None:
 
 def encoding(data: bytes, content_type: str) -> str | None:
     """What the server says, or UTF-8 where it is that; None leaves it to the page."""
+    from lxml import etree
+
     named = _CHARSET.search(content_type)
     if named:
-        try:
-            "x".encode(named[1])
+        with contextlib.suppress(LookupError):
+            etree.HTMLParser(encoding=named[1])
             return named[1]
-        except (LookupError, ValueError):
-            pass
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
