@@ -17,7 +17,7 @@ _HINTS = {
     "StepTypeUnavailable": "run with --simulate to go on with a marked result",
     "SecretNotFound": "give it with --secret NAME=VALUE",
     "AuthenticationError": "the other side did not take the credentials",
-    "AuthorizationError": "a private address is reached only when ASLANT_HTTP_ALLOW names it (host or CIDR block)",
+    "AuthorizationError": "what is private is opened by ASLANT_HTTP_ALLOW, ASLANT_DATABASE_ALLOW and ASLANT_COMMANDS",
     "ApprovalRejected": "`on_reject: continue` makes a no an answer like any other",
     "ApprovalExpired": "answer it with --approve STEP=…, or on a terminal",
     "States.Timeout": "a longer `timeout` may help",
