@@ -386,8 +386,8 @@ def round_(seed: int, *, flows: int = 3, each: int = 3, chaos: float = 6, limit:
         watcher.over.set()
         watcher.join(5)
         running.cloud.settle(20)
-        for key in ids:  # a notice that was lost altogether is made good for by whoever looks
-            _retried(lambda key=key: bootstrap.executions(running.settings).reconcile(TENANT, keyed_id(TENANT, key)))  # type: ignore[misc]
+        for one in checks.everything(bootstrap.executions(running.settings)):  # what was told to nobody is found by looking
+            _retried(lambda id=one.id: bootstrap.executions(running.settings).reconcile(TENANT, id))  # type: ignore[misc]
         running.cloud.settle(20)
         world.problems += checks.wrong(running, world, by_id, ids)
     return world, every

@@ -103,8 +103,12 @@ def test_a_machine_that_waits_no_more(approvals, machine, ask):
     with pytest.raises(ApprovalClosed):
         approvals.decide("acme", identifier, "approve", by=person("bob"))
     after = approvals.read("acme", identifier)
-    assert after["status"] == "expired" and after["decisions"][0]["by"] == "bob", "what bob said is kept, and did nothing"
+    assert after["status"] == "cancelled" and after["decisions"][0]["by"] == "bob", "what bob said is kept, and did nothing"
     assert approvals.pending("acme") == ([], None)
+    machine.fail = None
+    ask(token="of a later run")
+    approvals.decide("acme", identifier, "approve", by=person("bob"))
+    assert [call[:2] for call in machine.calls] == [("success", "of a later run")]
 
 
 def test_tenants_do_not_see_each_other(approvals, machine, ask):

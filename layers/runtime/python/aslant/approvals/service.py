@@ -231,7 +231,7 @@ class Approvals:
         except ApprovalClosed:
             if self.goes_on(item["tenant"], item["execution"]):
                 return
-            self._close(item, "expired")
+            self._close(item, "cancelled")  # with its execution: a later run asks anew
             raise
         self._delivered(item)
 
