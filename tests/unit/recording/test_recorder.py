@@ -398,3 +398,15 @@ def test_a_state_machine_of_others_says_nothing_of_an_execution(
     machines.histories[arn("x", strange)] = history(status)
     record(recorder, status_change("x", status, machine=strange, input=forged, output={}))
     assert (dict(store.executions), store.runs("acme", "e1"), store.children("acme", "parent")) == before
+
+
+def test_the_end_of_finally_after_a_cancel_is_noted(store: MemoryStore, machines: FakeMachines, timers: FakeTimers) -> None:
+    ending = MACHINE + "-ending"
+    release = {key: value for key, value in RELEASE.items() if key != "rollback"} | {"ending": ending}
+    recorder = Recorder(store, machines, FakeReleases(release), timers, lambda: T0 + 10_000)
+    before = started(store)
+    store.transition(before, replace(before, status="cancelled", run=2, arn=arn("e1-r2", ending)), by="ada",
+                     run=Run(2, arn("e1-r2", ending), ending, "1.0.0", "finally", "ada", T0))  # fmt: skip
+    ended = record(recorder, status_change("e1-r2", "SUCCEEDED", machine=ending, input=info(run=2)))
+    assert ended is not None and ended.status == "cancelled"
+    assert [(run.number, run.status) for run in store.runs("acme", "e1")] == [(1, ""), (2, "SUCCEEDED")]

@@ -323,7 +323,7 @@ def _may_tell(notice: Notice, release: Release | None, execution: Execution | No
     """
     known = [execution.machine] if execution is not None else []
     if release is not None:
-        known += [release["machine"], release.get("rollback", "")]
+        known += [release["machine"], release.get("rollback", ""), release.get("ending", "")]
     return any(same_machine(machine, notice.machine) for machine in known)
 
 
