@@ -117,9 +117,14 @@ def test_native_states_tell_once_and_skipped_ones_as_skipped(told, step_item):
         return step_item(status, native=True, attempts=0, total_attempts=0, run=run, type="choice")
 
     assert told(None, native("skipped")) == ["node_skipped"]
-    assert told(None, native("completed")) == ["node_completed"]
+    assert told(None, native("completed")) == ["node_started", "node_completed"]
+    assert told(None, native("failed")) == ["node_started", "node_failed"]
+    assert told(None, native("running")) == ["node_started"]  # a pause or a cancel came in between
+    assert told(native("running"), native("completed", 2)) == ["node_started", "node_completed"]
+    started, completed = told(None, native("completed"), full=True)
+    assert started.at == STARTED and completed.at > STARTED and started.id != completed.id
     assert told(native("completed"), native("completed")) == []
-    assert told(native("skipped"), native("completed", 2)) == ["node_completed"]
+    assert told(native("skipped"), native("completed", 2)) == ["node_started", "node_completed"]
 
 
 def test_results_and_details_of_a_step_stay_out_of_its_events(told, step_item):
@@ -150,6 +155,10 @@ def test_approvals(told, before, after, types):
     found = told(_approval(before) if before else None, _approval(after, decided_by="bob"), full=True)
     assert [event.type for event in found] == types
     assert not any(word in json.dumps([event.detail for event in found]) for word in ("sealed", "secret plan"))
+    if found and after in ("pending", "approved"):
+        moments = {"requested_ms": STARTED + 123, "decided_ms": LATER + 456}
+        (exact,) = told(_approval(before) if before else None, _approval(after, decided_by="bob", **moments), full=True)
+        assert exact.at == (STARTED + 123 if after == "pending" else LATER + 456)
     if after == "approved" and found:
         assert found[0].payload["by"] == "bob" and found[0].payload["iteration"] == [0]
 

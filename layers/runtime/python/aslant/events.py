@@ -10,7 +10,8 @@ payload holds ids, statuses, errors and durations; never inputs, outputs, questi
 | workflow_paused, _completed, _failed, _cancelled, _timed_out, _rolled_back | the execution gets that status |
 | node_started | a step begins in a run |
 | node_retrying | it begins again in the same run, or after it failed in an earlier one |
-| node_completed, _failed | an attempt ends; a failed one may be retried. States without a function tell at the end (`native`) |
+| node_completed, _failed | an attempt ends; a failed one may be retried. |
+| | states without a function (`native`) tell their beginning and their end when the run has ended |
 | node_skipped | the execution has ended and the step was left out |
 | approval_requested, _granted, _rejected, _expired | a request is made or closed; a cancelled one tells nothing |
 | checkpoint_created, sla_breached | as they say |
@@ -186,12 +187,14 @@ def _of_step(before: Image, after: Image) -> Iterator[_Found]:
     }
     if status == "running":
         if (run, attempts) != (before.get("run"), before.get("attempts")) or before.get("status") != "running":
-            again = attempts > 1 or before.get("status") == "failed"
+            again = not native and (attempts > 1 or before.get("status") == "failed")
             yield ("node_retrying" if again else "node_started"), what, _millis(after.get("begun_at")), payload
         return
     if (status, run, attempts) == (before.get("status"), before.get("run", 1 if before else None), before.get("attempts", 0)):
         return
     began, ended = after.get("begun_at"), after.get("finished_at")
+    if native and status != "skipped" and (before.get("status"), before.get("run")) != ("running", run):
+        yield "node_started", what, _millis(began or ended), dict(payload)  # there was no record while it ran
     if began and ended:
         payload["duration_ms"] = max(0, (int(ended) - int(began)) // 1000)
     if status == "completed":
@@ -213,11 +216,11 @@ def _of_approval(before: Image, after: Image) -> Iterator[_Found]:
         "approval_id": identifier, "step": after.get("step"), "iteration": json.loads(after.get("iteration") or "[]"),
     }
     if status == "pending":
-        yield "approval_requested", [identifier, requested], requested * 1000, payload | {
+        yield "approval_requested", [identifier, requested], int(after.get("requested_ms") or requested * 1000), payload | {
             "expires_at": _iso(int(after["expires_at"]) * 1000) if after.get("expires_at") else None,
         }
     elif status in _ANSWERS:
-        at = int(after.get("decided_at") or 0) * 1000
+        at = int(after.get("decided_ms") or int(after.get("decided_at") or 0) * 1000)
         by = _cut(after.get("decided_by")) if status != "expired" else None
         yield _ANSWERS[status], [identifier, requested], at, payload | {"by": by}
 

@@ -66,7 +66,7 @@ class Approvals:
         identifier = keys.approval_id(ref)
         sealed = self.cipher.encrypt(token, _context(tenant, identifier))
         now = self.clock() if entered is None else min(entered, self.clock())
-        fresh = _new(config, tenant, ref, identifier, workflow, requester, int(now)) | {"token": sealed}
+        fresh = _new(config, tenant, ref, identifier, workflow, requester, now) | {"token": sealed}
         item = self.store.create(fresh)
         if item is None:
             self._arm(fresh)
@@ -114,7 +114,7 @@ class Approvals:
             changes: Item = {"decisions": decisions}
             if final is not None:
                 status = "approved" if final["approved"] else "rejected"
-                changes |= {"status": status, "decision": final, "decided_at": int(now), "decided_by": by.user}
+                changes |= {"status": status, "decision": final, **_decided(now), "decided_by": by.user}
                 self._make_good_soon(item)
             after = self.store.change(item, changes)
             if after is None:
@@ -264,7 +264,7 @@ class Approvals:
     def _close(self, item: Item, status: str) -> Item:
         """Ends a request without a decision, unless somebody was faster; the request as it is then."""
         for _ in range(_TRIES):
-            after = self.store.change(item, {"status": status, "decided_at": int(self.clock())})
+            after = self.store.change(item, {"status": status, **_decided(self.clock())})
             if after is not None:
                 self.timers.cancel(_timer(item))
                 return after
@@ -283,20 +283,27 @@ class Approvals:
 
 def shown(item: Item) -> Item:
     """A request without what is nobody's business."""
-    return {key: value for key, value in item.items() if key not in ("token", "ttl", "revision")}
+    return {key: value for key, value in item.items() if key not in ("token", "ttl", "revision", "requested_ms", "decided_ms")}
 
 
 def _new(
-    config: ApprovalConfig, tenant: str, ref: keys.ApprovalRef, identifier: str, workflow: str, requester: str, now: int
+    config: ApprovalConfig, tenant: str, ref: keys.ApprovalRef, identifier: str, workflow: str, requester: str, at: float
 ) -> Item:
+    now = int(at)
     expires = now + max(1, round(config.timeout))
     return {
         "tenant": tenant, "approval_id": identifier, "execution": ref.execution, "step": ref.step,
         "iteration": list(ref.iteration), "attempt": ref.attempt, "workflow": workflow, "requester": requester,
-        "status": "pending", "requested_at": now, "expires_at": expires, "ttl": expires + _KEEP,
+        "status": "pending", "requested_at": now, "requested_ms": round(at * 1000), "expires_at": expires,
+        "ttl": expires + _KEEP,
         "config": config.model_dump(exclude_none=True), "decisions": [], "decision": None, "decided_at": 0, "decided_by": "",
         "delivered": False, "notified": False, "reminded": 0,
     }
+
+
+def _decided(now: float) -> Item:
+    """When a request was closed: in seconds, and in milliseconds for what is told of it."""
+    return {"decided_at": int(now), "decided_ms": round(now * 1000)}
 
 
 def _earlier(item: Item) -> list[Item]:
