@@ -28,7 +28,8 @@ Call = Callable[..., dict[str, Any]]
 def call(monkeypatch: pytest.MonkeyPatch) -> Call:
     """Calls the handler of http steps as Lambda does, with loopback open: `call(url, method="POST")` -> the output."""
     monkeypatch.setenv("ASLANT_HTTP_ALLOW", "127.0.0.1")
-    monkeypatch.setattr(bootstrap, "steps", lambda settings, store=ForgetfulSteps(): store)
+    store = ForgetfulSteps()
+    monkeypatch.setattr(bootstrap, "steps", lambda settings: store)
 
     def send(url: str, **config: Any) -> dict[str, Any]:
         event = {"step": "fetch", "type": "http", "execution": {"id": "e-1", "tenant": "t", "workflow": "w"},
