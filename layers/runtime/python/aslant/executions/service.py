@@ -273,6 +273,7 @@ class Executions:
             by = self.store.transitions(execution.tenant, execution.id)[-1].by
             if self._ends(execution) is None:
                 self._family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=by)
+            execution = self._told(execution)
             if execution.status == "paused":
                 return execution
             self._end_children(execution, by)
@@ -308,6 +309,16 @@ class Executions:
             self.record_end(execution, described)
             return self.get(execution.tenant, execution.id)
         return execution
+
+    def _told(self, execution: Execution) -> Execution:
+        """The same for one whose run was stopped: what it took is known by its end only."""
+        runs = self.store.runs(execution.tenant, execution.id)
+        if self.record_end is None or any(run.status for run in runs if run.number == execution.run):
+            return execution
+        try:
+            return self._noted(execution, self.machines.describe(execution.arn))
+        except NotFoundError:
+            return execution
 
     def _follow(self, execution: Execution, run: Run) -> Execution:
         """Starts a run that is noted unless it has started, and notes its end if it has ended."""
