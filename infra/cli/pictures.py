@@ -194,11 +194,12 @@ def _usd(value: float) -> str:
 def plan(found: Plan) -> list[Line]:
     """What a run would do with each step that is recorded."""
     lines: list[Line] = [[(f"{found.what} on version {visible(found.version)}:", "bold")]]
-    styles = {"kept": "green", "re-runs": "yellow", "gone": "red"}
+    styles = {"kept": "green", "re-runs": "yellow", "computed again": "dim", "gone": "red"}
+    width = max(8, *(len(step.action) for step in found.steps), 0)
     for step in found.steps:
         note = "; what it does outside is done again" if step.repeats else ""
         lines.append([
-            (f"  {step.action:8} ", styles.get(step.action, "")), (visible(step.label), ""),
+            (f"  {step.action:{width}} ", styles.get(step.action, "")), (visible(step.label), ""),
             (f"  {visible(step.why)}{note}", "dim"),
         ])  # fmt: skip
     if not found.steps:

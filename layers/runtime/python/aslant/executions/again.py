@@ -17,7 +17,7 @@ from aslant.executions import checkpoints, replay
 from aslant.executions.family import Family, changed_to
 from aslant.executions.launch import Launcher, machine_input
 from aslant.executions.naming import arn_of, run_name
-from aslant.executions.plan import Aside, Plan, again_from, changed, planned, spread
+from aslant.executions.plan import Aside, Plan, PlannedStep, again_from, changed, planned, spread
 from aslant.executions.records import Child, Execution, Run, StepRecord
 from aslant.executions.states import FINAL, Status
 from aslant.history.timeline import Timeline
@@ -78,7 +78,41 @@ class Again:
         old, new = self._releases(execution, wish)
         records = self.family.store.steps(execution.tenant, execution.id)
         aside = self._aside(execution, wish, old, new, records)
-        return planned(wish.why, new, records, aside)
+        gone: set[replay.Place] = set()
+        if replay.needs_history(old, records):
+            gone = replay.passed(self._timeline(execution), old, execution.error)
+        records = tuple(
+            replace(one, settled=True) if one.status == "failed" and (one.step, one.iteration) in gone else one
+            for one in records
+        )
+        found = planned(wish.why, new, records, aside)
+        return replace(found, steps=found.steps + self._plan_children(execution, wish.why, aside, new is not old))
+
+    def _plan_children(
+        self, execution: Execution, what: str, aside: Aside, another: bool, within: str = ""
+    ) -> tuple[PlannedStep, ...]:
+        """The same of the latest execution that each step started, as `_set_aside` goes about it."""
+        latest: dict[replay.Place, tuple[Child, Execution]] = {}
+        for child, found in sorted(self._children(execution), key=lambda pair: pair[0].attempt):
+            latest[child.step, child.iteration] = child, found
+        steps: tuple[PlannedStep, ...] = ()
+        for child, found in latest.values():
+            release = self.family.release(found)
+            if release is None:
+                continue
+            label = child.step + "".join(f"[{index}]" for index in child.iteration)
+            records = self.family.store.steps(found.tenant, found.id)
+            point = aside.checkpoint
+            if aside.why_step(child.step, child.iteration) is not None:
+                inner = Aside(dict.fromkeys(release["steps"], f"it is inside of {label}"), {})
+            else:
+                late = filter(_later(point.at), records) if point is not None else ()
+                labels = {one.label: f"it ended after checkpoint {point.number}" for one in late} if point is not None else {}
+                inner = Aside(self._changes(found, release, another), labels)
+            path = f"{within}{label} > "
+            steps += planned(what, release, records, inner, within=path).steps
+            steps += self._plan_children(found, what, inner, another, path)
+        return steps
 
     def refuse_child(self, execution: Execution, doing: str) -> None:
         """Raises InvalidTransition for a child whose parent goes on or may: they go together."""
@@ -181,12 +215,16 @@ class Again:
     def _redo(self, child: Execution, number: int, another: bool) -> None:
         """What a child has undone of itself does not count any more, nor what its published version does otherwise."""
         release = self.family.release(child)
-        steps = _undone(child, release) if release is not None else {}
-        if another and release is not None:
-            with contextlib.suppress(NotFoundError):
-                steps |= changed(release, self.family.releases.get(child.tenant, child.workflow))
+        steps = self._changes(child, release, another) if release is not None else {}
         self._set_aside(child, Aside(steps, {}), number, another)
         self.family.store.amend(child, replace(child, undone=(), not_undone=()))
+
+    def _changes(self, child: Execution, release: Release, another: bool) -> dict[str, str]:
+        steps = _undone(child, release)
+        if another:
+            with contextlib.suppress(NotFoundError):
+                steps |= changed(release, self.family.releases.get(child.tenant, child.workflow))
+        return steps
 
     def _forget(
         self, execution: Execution, number: int, chosen: Callable[[StepRecord], bool], since: Callable[[int], bool]

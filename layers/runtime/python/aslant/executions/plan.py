@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from aslant.executions.records import Checkpoint, StepRecord
 from aslant.releases import Release, StepFacts, dependents
 
+ASKED = "it was asked for"
+_SETTLED = "it failed, and the workflow went on after that"
 UNDO = "undo "  # how the ids of steps begin that undo another one
 
 # Steps that change nothing outside of their execution: that they run again is of no matter.
@@ -18,7 +20,8 @@ _HARMLESS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One recorded step. `action` is kept, re-runs or gone (the version has no such step any more).
+    """One step. `action` is kept, re-runs, computed again (by the state machine itself, from what was kept) or gone (the
+    version has no such step any more). Steps of a sub-workflow are labelled `call > step`.
 
     `repeats`: it acts on the world outside, and has done so before.
     """
@@ -56,7 +59,7 @@ def changed(old: Release, new: Release) -> dict[str, str]:
 
 def again_from(release: Release, step: str) -> dict[str, str]:
     """A step that is to run again, what is inside of it, and what depends on any of it."""
-    reasons = {step: "it was asked for"}
+    reasons = {step: ASKED}
     stack = [step]
     while stack:
         inside = stack.pop()
@@ -110,23 +113,59 @@ class Aside:
         return not self.steps and not self.labels and self.checkpoint is None
 
 
-def planned(what: str, release: Release, records: Iterable[StepRecord], aside: Aside) -> Plan:
-    """The plan of a run that sets `aside` aside and goes on with `release`."""
+def planned(what: str, release: Release, records: Iterable[StepRecord], aside: Aside, *, within: str = "") -> Plan:
+    """The plan of a run that sets `aside` aside and goes on with `release`. `within` stands before the labels: of a
+    sub-workflow's steps the one that calls it.
+
+    A step that was asked for is in it whether it has a record or not; others that never began are not, nor are those
+    that the compiler made.
+    """
+    facts = release["steps"]
+    hidden = {step for step, fact in facts.items() if fact.get("hidden")}
     steps = []
+    seen = set()
     for record in sorted(records, key=lambda record: (record.begun_at or record.started_at, record.label)):
-        if record.native or record.step.startswith(UNDO):
+        if record.step.startswith(UNDO) or record.step in hidden:
             continue
+        seen.add(record.step)
         why = aside.why(record)
-        if why is None and record.status in ("completed", "skipped"):
-            steps.append(PlannedStep(record.label, record.type, "kept", "its result is recorded"))
-            continue
-        if why is None and record.settled:
-            steps.append(PlannedStep(record.label, record.type, "kept", "it failed, and the workflow went on after that"))
-            continue
         if why is None:
-            why = "it failed" if record.status == "failed" else "it had not ended"
-        if record.step not in release["steps"]:
-            steps.append(PlannedStep(record.label, record.type, "gone", why))
+            action, why = _native(record) if record.native else _own(record)
+        else:
+            action = "re-runs"
+        if not action:
             continue
-        steps.append(PlannedStep(record.label, record.type, "re-runs", why, record.type not in _HARMLESS))
+        if record.native and record.type == "approval" and action == "re-runs":
+            why += "; it is asked again"
+        if action == "re-runs" and record.step not in facts:
+            action = "gone"
+        repeats = action == "re-runs" and not record.native and record.type not in _HARMLESS
+        steps.append(PlannedStep(within + record.label, record.type, action, why, repeats))
+    asked = [step for step, why in aside.steps.items() if why == ASKED and step not in seen and step in facts]
+    steps += [PlannedStep(within + step, facts[step]["type"], "re-runs", ASKED) for step in asked]
     return Plan(what, release["version"], tuple(steps))
+
+
+def _own(record: StepRecord) -> tuple[str, str]:
+    """What becomes of a record of a step's function that still counts, and why."""
+    if record.status in ("completed", "skipped"):
+        return "kept", "its result is recorded"
+    if record.settled:
+        return "kept", _SETTLED
+    return "re-runs", "it failed" if record.status == "failed" else "it had not ended"
+
+
+def _native(record: StepRecord) -> tuple[str, str]:
+    """The same of a step that the state machine itself takes; no action for one that was skipped."""
+    if record.status == "skipped":
+        return "", ""
+    if record.status == "failed":
+        return ("kept", _SETTLED) if record.settled else ("re-runs", "it failed")
+    ended = record.status == "completed"
+    if record.type == "approval":
+        return "kept", "its answer is recorded" if ended else "its request stays open"
+    if record.type == "wait":
+        return "kept", "its time is over" if ended else "it waits until the same moment"
+    if record.type == "workflow":
+        return ("kept", "its steps are recorded") if ended else ("re-runs", "it had not ended")
+    return "computed again", "the state machine takes it again, from the same results"

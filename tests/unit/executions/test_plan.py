@@ -1,0 +1,92 @@
+"""What a plan says of each kind of step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aslant.executions.plan import Aside, Plan, again_from, planned
+from aslant.executions.records import Child, StepRecord
+from tests.unit.executions.memory import T0, World, facts, release
+from tests.unit.executions.test_service import started, store_child
+
+STEPS = {
+    "sums": facts("transform"),
+    "both": facts("parallel", after=["sums", "pay", "ask"], children=["pay", "ask"]),
+    "pay": facts("http", after=["sums"]),
+    "ask": facts("approval", after=["sums"]),
+    "nap": facts("wait", after=["both"]),
+    "call": facts("workflow", after=["nap"]),
+    "made": facts("transform", after=["nap"], hidden=True),
+}
+
+
+def record(step: str, status: Any = "completed", **more: Any) -> StepRecord:
+    kind = STEPS[step]["type"]
+    return StepRecord(step, (), status, kind, started_at=T0, native=kind != "http", **more)
+
+
+def actions(plan: Plan) -> dict[str, str]:
+    return {step.label: step.action for step in plan.steps}
+
+
+def test_what_completed_is_kept_or_computed_again():
+    plan = planned("retry", release(STEPS), [record(step) for step in STEPS], Aside({}, {}))
+    assert actions(plan) == {
+        "sums": "computed again", "both": "computed again", "pay": "kept", "ask": "kept", "nap": "kept", "call": "kept",
+    }
+    assert plan.again == ()
+
+
+def test_the_step_that_is_rerun_is_listed_with_all_that_depends_on_it():
+    flow = release(STEPS)
+    plan = planned("rerun", flow, [record(step) for step in STEPS if step != "call"], Aside(again_from(flow, "sums"), {}))
+    assert set(actions(plan).values()) == {"re-runs"} and "call" not in actions(plan)
+    whys = {step.label: step.why for step in plan.steps}
+    assert whys["sums"] == "it was asked for"
+    assert whys["ask"] == "it depends on sums; it is asked again"
+    assert [step.label for step in plan.steps if step.repeats] == ["pay"]
+    assert actions(planned("rerun", flow, [], Aside(again_from(flow, "call"), {}))) == {"call": "re-runs"}  # it never began
+
+
+@pytest.mark.parametrize(("step", "status", "settled", "action", "why"), [
+    ("sums", "failed", False, "re-runs", "it failed"),
+    ("sums", "failed", True, "kept", "it failed, and the workflow went on after that"),
+    ("ask", "failed", False, "re-runs", "it failed; it is asked again"),
+    ("ask", "running", False, "kept", "its request stays open"),
+    ("nap", "running", False, "kept", "it waits until the same moment"),
+    ("call", "running", False, "re-runs", "it had not ended"),
+])  # fmt: skip
+def test_native_steps_that_failed_or_were_interrupted(step, status, settled, action, why):
+    (found,) = planned("retry", release(STEPS), [record(step, status, settled=settled)], Aside({}, {})).steps
+    assert (found.action, found.why, found.repeats) == (action, why, False)
+
+
+def test_skipped_native_steps_are_left_out():
+    assert planned("retry", release(STEPS), [record("sums", "skipped")], Aside({}, {})).steps == ()
+
+
+def with_child() -> tuple[World, str]:
+    world = World(release({"call": facts("workflow"), "after": facts(after=["call"])}), release(workflow="leaf"))
+    root = started(world)
+    for attempt, id in enumerate(("c0", "c1")):
+        parent = {"execution": root.id, "step": "call", "iteration": [], "attempt": attempt}
+        store_child(world, {
+            "id": id, "tenant": "acme", "workflow": "leaf", "version": "1.0.0", "run": 1, "user": "ann", "parent": parent,
+        })  # fmt: skip
+    assert Child("c1", "call", (), 1) in world.store.children("acme", root.id)
+    world.completed("c0", "c")  # an earlier attempt, which does not count
+    world.completed("c1", "a", at=1)
+    world.failed("c1", "b", at=2)
+    for id in ("c1", root.id):
+        world.end(id, "failed")
+    return world, root.id
+
+
+def test_steps_of_sub_workflows_are_listed_beneath_the_step_that_calls_them():
+    world, root = with_child()
+    assert actions(world.service.plan("acme", root, "retry")) == {"call > a": "kept", "call > b": "re-runs"}
+    rerun = world.service.plan("acme", root, "rerun", step="call")
+    assert actions(rerun) == {"call": "re-runs", "call > a": "re-runs", "call > b": "re-runs"}
+    assert all(step.repeats for step in rerun.steps if ">" in step.label)
