@@ -207,7 +207,7 @@ class Controller(threading.Thread):
                     self.world.counted[f"{op}: {type(error).__name__}"] += 1
             except Exception:
                 with self.world.lock:
-                    self.world.problems.append(f"{op} ended with {traceback.format_exc(limit=-6)}")
+                    self.world.problems.append(f"{op} ended with {traceback.format_exc(limit=-4)[-900:]}")
 
     def one(self, op: str) -> None:
         service = bootstrap.executions(self.running.settings)
