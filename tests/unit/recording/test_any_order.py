@@ -70,11 +70,12 @@ def test_any_order_ends_the_same(story: tuple[list[str], list[dict[str, Any]], b
     assert (end.error is None) == (runs[-1] == "SUCCEEDED")
     assert timers.timers == {}
     assert store.output("acme", "e1") == ({"ok": True} if runs[-1] == "SUCCEEDED" else store.output("acme", "e1"))
-    status = {each.step: (each.status, each.run) for each in store.steps("acme", "e1")}
+    status = {each.step: each.status for each in store.steps("acme", "e1")}
     last = len(runs)
-    assert status["route"] == ("completed", last)
+    assert status["route"] == "completed"
+    assert all(1 <= each.run <= last for each in store.steps("acme", "e1"))  # of the run in which it ended first, if that was told
     if runs[-1] == "SUCCEEDED":
-        assert status["refuse"] == ("skipped", last) and status["pay"] == ("completed", last)
+        assert status["refuse"] == "skipped" and status["pay"] == "completed"
     if not child:
         assert end.usage["state_transitions"] == sum(4 if each == "SUCCEEDED" else 3 for each in runs)
     else:

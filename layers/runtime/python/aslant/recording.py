@@ -175,7 +175,7 @@ class Recorder:
         ended = replace(run, status=notice.status, ended_at=ended_at, transitions=transitions)
         if history is not None and not _undoes(release, notice):
             completed = notice.status == "SUCCEEDED"
-            record_run(self.store, execution, history, completed=completed, at=ended_at, now=self.clock())
+            record_run(self.store, execution, history, run=run, completed=completed, at=ended_at, now=self.clock())
         usage = self._usage(execution, ended)
         status = self._status_after(execution, notice, release)
         if status is None:
@@ -216,6 +216,12 @@ class Recorder:
             return execution
         history = self._history(notice, release)
         run = replace(run, transitions=history.transitions if history is not None else 0)
+        current = self._run(execution)
+        # A run that sets records aside (another version, a rerun) must not meet what the one before it says this late.
+        same = current.version == run.version and current.why not in ("retry", "rerun", "restore")
+        if history is not None and run.own and same:
+            at = _ended(notice, self.clock)
+            record_run(self.store, execution, history, run=run, completed=False, at=at, now=self.clock(), late=True)
         if execution.usage:
             execution = self.store.amend(execution, replace(execution, usage=self._usage(execution, run)))
         self.store.end_run(

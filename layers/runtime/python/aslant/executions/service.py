@@ -383,14 +383,15 @@ class Executions:
     def _note_native(self, execution: Execution, release: Release) -> None:
         """What the states of the stopped run have computed is told by its history; `finally` may read it."""
         runs = self.store.runs(execution.tenant, execution.id)
-        if not any(run.number == execution.run and run.own for run in runs):
+        run = next((run for run in runs if run.number == execution.run and run.own), None)
+        if run is None:
             return
         try:
             history = StepHistory.of(release["steps"], release["states"], self.machines.history(execution.arn))
         except NotFoundError:
             return  # it never started
         now = self.clock()
-        record_run(self.store, execution, history, completed=False, at=now, now=now)
+        record_run(self.store, execution, history, run=run, completed=False, at=now, now=now)
 
     def _become(
         self, tenant: str, id: str, status: states.Status, by: str, reason: str, *, alone: bool

@@ -15,8 +15,8 @@ from aslant.errors import NotFoundError
 from aslant.executions.records import Child, Execution, Failure, Run, StepRecord
 from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
-from aslant.history.native import micros
-from aslant.history.steps import SeenStep, StepHistory
+from aslant.history.native import WAITING, micros, passed_again
+from aslant.history.steps import HOLDERS, SeenStep, StepHistory
 from aslant.releases import Release
 
 ViewStatus = Literal[
@@ -25,7 +25,6 @@ ViewStatus = Literal[
 Substate = Literal["", "executing", "waiting_approval", "retrying"]
 
 _SETTLED: frozenset[ViewStatus] = frozenset({"completed", "failed", "skipped"})
-_CONTAINERS = frozenset({"parallel", "foreach"})
 
 Place = tuple[str, tuple[int, ...]]
 
@@ -97,7 +96,7 @@ class ExecutionView:
     def timeline(self) -> tuple[StepView, ...]:
         """Steps that have started, in the order in which they did."""
         started = [step for step in self.walk() if step.started_at is not None and step.status != "skipped"]
-        return tuple(sorted(started, key=lambda step: (step.started_at or 0, step.label)))
+        return tuple(sorted(started, key=lambda step: step.started_at or 0))  # of two at once, the outer one first
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class Views:
         history = self._live(execution, runs, release)
         if history is not None:  # a record may be finished while the history is read, but never the other way round
             records |= {(record.step, record.iteration): record for record in self.store.steps(tenant, id)}
-        merge = _Merge(execution, release, records, history, children, self.clock() * 1000)
+        merge = _Merge(execution, release, records, history, children, runs, self.clock() * 1000)
         steps = merge.tree()
         every = [step for root in steps for step in root.walk()]
         transitions = sum(run.transitions for run in runs) + (history.transitions if history is not None else 0)
@@ -161,6 +160,7 @@ class _Merge:
     records: Mapping[Place, StepRecord]
     history: StepHistory | None
     children: tuple[Child, ...]
+    runs: tuple[Run, ...]
     now: int
 
     def tree(self) -> tuple[StepView, ...]:
@@ -189,7 +189,26 @@ class _Merge:
             places = [(*iteration, index) for index in self._iterations(step, iteration)]
         else:
             places = [iteration]
-        return replace(view, steps=tuple(self._build(child, place) for place in places for child in inner))
+        return self._around(replace(view, steps=tuple(self._build(child, place) for place in places for child in inner)))
+
+    def _around(self, view: StepView) -> StepView:
+        """A parallel or a loop spans what is inside of it, in whatever run that was."""
+        ran = [step for step in view.steps if step.started_at is not None and step.status != "skipped"]
+        if not ran:
+            return view
+        status, over = view.status, all(step.status in ("completed", "skipped") for step in view.steps)
+        if view.type == "parallel" and over and status in ("cancelled", "not_started") and not self._goes_on:
+            status = "completed"  # the last one inside of it was told of by its record, the end of the parallel by nothing
+        started = min(step.started_at for step in (*ran, view) if step.started_at is not None)
+        finished = view.finished_at
+        if status == "completed" and all(step.finished_at is not None for step in ran):
+            finished = max(step.finished_at for step in ran if step.finished_at is not None)
+        view = replace(view, status=status, started_at=started, finished_at=finished)
+        return replace(view, duration=self._duration(view, started))
+
+    @property
+    def _goes_on(self) -> bool:
+        return self.execution.status in ("pending", "running", "paused")
 
     def _iterations(self, loop: str, outer: tuple[int, ...]) -> list[int]:
         assert self.release is not None
@@ -218,21 +237,50 @@ class _Merge:
         view = StepView(step, iteration, kind, status, executions=executions)
         if record is not None:
             view = _of_record(view, record)
-        if seen is not None and (record is None or record.native):
-            view = _of_history(view, seen, self.execution.run)
+        began = view.started_at
+        if record is not None and record.attempts <= 1 and kind not in HOLDERS:
+            began = record.begun_at or began  # what an earlier run began, and was killed, is no part of it
+        run = self.execution.run
+        if seen is not None and (record is None or record.native) and (
+            kind in HOLDERS or not passed_again(record, seen.status, run)
+        ):
+            earlier, began = view.started_at, micros(seen.started)
+            view = _of_history(view, seen, run)
+            if kind in WAITING and began is not None and (entered := self._entered(view)) is not None:
+                began = min(began, entered)
+            if status != "skipped" and began is not None:
+                view = replace(view, started_at=min(began, earlier or began))
+        if status == "cancelled" and view.started_at is not None and view.finished_at is None:
+            view = replace(view, finished_at=self._stopped(view))
         if status == "not_started":
             return replace(view, started_at=None, finished_at=None, error=None)
         if status in ("running", "waiting_approval", "retrying"):
             view = replace(view, finished_at=None)
-        return replace(view, duration=self._duration(view))
+        return replace(view, duration=self._duration(view, began))
+
+    def _entered(self, view: StepView) -> int | None:
+        """When a wait or an approval began, by what its run was told of earlier ones."""
+        run = next((run for run in self.runs if run.number == view.run), None)
+        at = run.entered.get(f"{self.execution.id}/{view.label}") if run is not None else None
+        return None if at is None else at * 1000
+
+    def _stopped(self, view: StepView) -> int | None:
+        """When something was interrupted: at the end of its run."""
+        run = next((run for run in self.runs if run.number == view.run), None)
+        at = (run.ended_at if run is not None else None) or self.execution.finished_at
+        return None if at is None else max(at * 1000, view.started_at or 0)
 
     def _status(self, record: StepRecord | None, seen: SeenStep | None, kind: str) -> ViewStatus:
         live = self.history is not None and self.execution.status in ("pending", "running")
         if record is None or record.native:
             if seen is not None:
+                if seen.status == "cancelled" and self.execution.status == "paused":
+                    return _open(kind)
                 return _live_status(seen, kind)
             if record is None:
                 return "not_started"
+            if record.status == "running" and not live:
+                return _open(kind) if self._goes_on else "cancelled"
             # A later run works native states out again; what completed in an earlier one will again.
             again = live and record.run < self.execution.run and record.status != "completed"
             return "not_started" if again else record.status
@@ -247,15 +295,15 @@ class _Merge:
             return seen.status  # its function went away without a word
         return "running" if self.history is not None or self.execution.status in ACTIVE else "cancelled"
 
-    def _duration(self, view: StepView) -> float | None:
-        if view.started_at is None or view.status == "skipped":
+    def _duration(self, view: StepView, began: int | None) -> float | None:
+        if view.started_at is None or began is None or view.status == "skipped":
             return None
         ended = view.finished_at
         if ended is None:
             if view.status not in ("running", "waiting_approval", "retrying"):
                 return None
             ended = self.now
-        return max(0, ended - view.started_at) / 1000
+        return max(0, ended - began) / 1000
 
 
 def _live_status(seen: SeenStep, kind: str) -> ViewStatus:
@@ -263,6 +311,10 @@ def _live_status(seen: SeenStep, kind: str) -> ViewStatus:
         return seen.status
     if seen.retrying:
         return "retrying"
+    return _open(kind)
+
+
+def _open(kind: str) -> ViewStatus:
     return "waiting_approval" if kind == "approval" else "running"
 
 
@@ -286,7 +338,7 @@ def _of_history(view: StepView, seen: SeenStep, run: int) -> StepView:
 def _substate(execution: Execution, steps: list[StepView]) -> Substate:
     if execution.status not in ACTIVE:
         return ""
-    now = {step.status for step in steps if step.type not in _CONTAINERS}
+    now = {step.status for step in steps if step.type not in HOLDERS}
     order: tuple[tuple[ViewStatus, Substate], ...] = (
         ("running", "executing"), ("waiting_approval", "waiting_approval"), ("retrying", "retrying"),
     )

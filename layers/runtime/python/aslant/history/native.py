@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from aslant.executions.records import Execution, Failure, StepRecord, StepStatus
+from aslant.executions.records import Execution, Failure, Run, StepRecord, StepStatus
 from aslant.executions.store import ExecutionStore
-from aslant.history.steps import SeenStep, StepHistory
+from aslant.history.steps import HOLDERS, SeenStep, StepHistory
+from aslant.releases import StepFacts
 from aslant.values import size
 
 _MAX_MESSAGE = 2_000  # characters
 _MAX_OUTPUT = 32 * 1024  # bytes of JSON; a larger output of a native state is in the history only
+WAITING = frozenset({"wait", "approval"})  # types that keep their first moment over all runs
+# What a stop interrupts without anybody but the history knowing of it. Others have a record of their own, or no time.
+_INTERRUPTED = WAITING | HOLDERS | {"workflow"}
 _RECORDED: dict[str, StepStatus] = {"completed": "completed", "failed": "failed", "skipped": "skipped"}
 
 Place = tuple[str, tuple[int, ...]]
@@ -21,24 +26,88 @@ Place = tuple[str, tuple[int, ...]]
 def native_records(history: StepHistory, *, run: int, known: Collection[Place], at: int) -> Iterator[StepRecord]:
     """Records of the steps that have ended by the history, without those of `known`. `at`: epoch microseconds.
 
+    What was interrupted (a wait, an approval, a container) is still running by its record: the execution's status says
+    whether it goes on.
     A skipped step has no times of its own: it gets the moment at which it was passed by. Whether the workflow went on after
     a failure is decided when a next run is prepared (`aslant.executions.replay`).
     """
     for seen in history.ordered():
         status = _RECORDED.get(seen.status)
+        if seen.status == "cancelled" and seen.type in _INTERRUPTED and seen.started is not None:
+            status = "running"
         if status is not None and (seen.step, seen.iteration) not in known:
             yield _record(seen, status, run, at)
 
 
 def record_run(
-    store: ExecutionStore, execution: Execution, history: StepHistory, *, completed: bool, at: int, now: int
+    store: ExecutionStore, execution: Execution, history: StepHistory, *, run: Run, completed: bool, at: int, now: int,
+    late: bool = False,
 ) -> None:
-    """Stores such records of a run that ended at `at` (epoch milliseconds). `now`: the same, of the clock."""
+    """Stores such records of a run that ended at `at` (epoch milliseconds). `now`: the same, of the clock.
+
+    What had ended in an earlier run and was only passed through again keeps its times, attempts and run; a container does
+    if nothing inside of it ended in this one. What really ended now keeps the earliest start. `late`: later runs may have
+    told of it by now; so only what nothing is known of is added.
+    """
     history.finish(completed=completed, at=datetime.fromtimestamp(at / 1000, UTC))
-    known = {(step.step, step.iteration) for step in store.steps(execution.tenant, execution.id) if not step.native}
-    found = [*native_records(history, run=execution.run, known=known, at=at * 1000)]
+    before = {(step.step, step.iteration): step for step in store.steps(execution.tenant, execution.id)}
+    known = {
+        place for place, step in before.items()
+        if not step.native or step.run > run.number or (late and step.status != "running")
+    }  # fmt: skip
+    fresh = {place for place in known if before[place].run == run.number}
+    found = []
+    records = [*native_records(history, run=run.number, known=known, at=at * 1000)]
+    for record in sorted(records, key=lambda record: record.type in HOLDERS):  # those inside first
+        place = record.step, record.iteration
+        earlier = before.get(place)
+        if passed_again(earlier, record.status, run.number) and not (
+            record.type in HOLDERS and _any_inside(history.steps, place, fresh)
+        ):
+            assert earlier is not None
+            record = replace(
+                record, run=earlier.run, attempts=earlier.attempts, total_attempts=earlier.total_attempts, error=earlier.error,
+                started_at=earlier.started_at, begun_at=earlier.begun_at, finished_at=earlier.finished_at,
+                settled=earlier.settled,
+            )  # fmt: skip
+        else:
+            fresh.add(place)
+            record = _continued(record, earlier, run.entered.get(f"{execution.id}/{record.label}"))
+        found.append(record)
     if found:
         store.record_native(execution, found, now=now * 1000)
+
+
+def passed_again(earlier: StepRecord | None, status: str, run: int) -> bool:
+    """Whether run number `run` only passed through a native step, which had ended with that status in an earlier one."""
+    if earlier is None or not earlier.native or earlier.run >= run or earlier.status != status:
+        return False
+    return status in ("completed", "skipped") or (status == "failed" and earlier.settled)
+
+
+def _any_inside(steps: Mapping[str, StepFacts], outer: Place, places: Collection[Place]) -> bool:
+    inside: set[str] = set()
+    stack = [outer[0]]
+    while stack:
+        inner = steps[stack.pop()].get("children", [])
+        inside.update(inner)
+        stack.extend(inner)
+    depth = len(outer[1])
+    return any(step in inside and iteration[:depth] == outer[1] for step, iteration in places)
+
+
+def _continued(record: StepRecord, earlier: StepRecord | None, entered: int | None) -> StepRecord:
+    """`entered`: when a wait or an approval began, in whatever run (epoch milliseconds)."""
+    if entered is not None and record.type in WAITING and record.status != "skipped":
+        began = min(record.begun_at, entered * 1000)
+        record = replace(record, started_at=began, begun_at=began)
+    if earlier is None or "skipped" in (earlier.status, record.status):
+        return record
+    attempts = earlier.total_attempts - (earlier.attempts if earlier.run == record.run else 0)
+    return replace(
+        record, started_at=min(record.started_at, earlier.started_at or record.started_at),
+        total_attempts=attempts + record.attempts,
+    )  # fmt: skip
 
 
 def _record(seen: SeenStep, status: StepStatus, run: int, at: int) -> StepRecord:
@@ -49,7 +118,8 @@ def _record(seen: SeenStep, status: StepStatus, run: int, at: int) -> StepRecord
         failure = Failure(seen.error or "Failed", seen.message[:_MAX_MESSAGE], seen.step, seen.iteration)
     return StepRecord(
         step=seen.step, iteration=seen.iteration, status=status, type=seen.type, run=run, attempts=seen.attempts,
-        total_attempts=seen.attempts, started_at=started, begun_at=started, finished_at=max(started, ended),
+        total_attempts=seen.attempts, started_at=started, begun_at=started,
+        finished_at=None if status == "running" else max(started, ended),
         output={"outcome": seen.outcome} if seen.outcome else _small(seen.output), error=failure, native=True,
         outcome=seen.outcome,
     )
