@@ -46,8 +46,25 @@ def as_text(result: RunResult, sources: Mapping[str, str]) -> str:
     lines += _handled(result)
     if result.error is not None:
         lines += _failure(result.error, sources)
-    lines.append(f"{result.status.replace('_', ' ')} in {duration(result.seconds)} ({counts})")
+    lines.append(f"{_ending(result)} in {duration(result.seconds)} ({counts})")
     return "\n".join(lines) + "\n"
+
+
+def _ending(result: RunResult) -> str:
+    """The status in words; after a rollback with what was undone and what could not be."""
+    done, left = undone(result)
+    said = [*([f"undone {', '.join(map(visible, done))}"] if done else ()),
+        *([f"could not undo {', '.join(map(visible, left))}"] if left else ())]
+    status = result.record.replace("_", " ")
+    if not said:
+        return status
+    return f"{status}; {', '.join(reversed(said))}" if left else f"{status}: {said[0]}"
+
+
+def undone(result: RunResult) -> tuple[list[str], list[str]]:
+    """Labels of steps that a rollback has undone, and of those that it could not, with rollback steps that failed."""
+    made = result.rollback
+    return ([], []) if made is None else ([*made.undone], [*made.not_undone, *made.failed])
 
 
 def _handled(result: RunResult) -> list[str]:
@@ -64,6 +81,8 @@ def _handled(result: RunResult) -> list[str]:
 
 def _in_child(run: StepRun) -> bool:
     """Whether a step of a sub-workflow says more about a failure than the step that called it."""
+    if run.type == "rollback":  # the steps say why, and the last line says what
+        return any(inner.status is Status.FAILED for child in run.children for inner in child.steps)
     return bool(run.children) and any(inner.status is Status.FAILED and inner.message in run.message
         for inner in run.children[-1].steps)
 
@@ -80,12 +99,14 @@ def _failure(error: RunError, sources: Mapping[str, str]) -> list[str]:
 
 
 def as_json(result: RunResult) -> str:
-    """One document: status, output, error, steps, approvals, simulated, usage, notes and times.
+    """One document: status, output, error, steps, undone, not_undone, approvals, simulated, usage, notes and times.
 
-    A step that calls a workflow has `children`: its executions, one an attempt, each with its own `steps`.
+    A step that calls a workflow has `children`: its executions, one an attempt, each with its own `steps`. So has the
+    `rollback` that comes last where something was undone.
     """
+    done, left = undone(result)
     document: dict[str, Any] = {
-        "status": result.status,
+        "status": result.record,
         "output": result.output,
         "error": None if result.error is None else {
             "error": result.error.error, "message": result.error.message, "step": result.error.step or None,
@@ -99,6 +120,8 @@ def as_json(result: RunResult) -> str:
         "duration": round(result.seconds, 3),
         "first_state_seconds": round(result.first_state, 3),
         "steps": [_step(run) for run in result.steps],
+        "undone": done,
+        "not_undone": left,
         "approvals": [decided.as_dict() for decided in result.approvals],
         "simulated": list(result.simulated),
         "usage": dict(result.usage),
@@ -108,7 +131,7 @@ def as_json(result: RunResult) -> str:
 
 
 def _step(run: StepRun) -> dict[str, Any]:
-    children = {"children": [_child(child) for child in run.children]} if run.type == "workflow" else {}
+    children = {"children": [_child(child) for child in run.children]} if run.type in ("workflow", "rollback") else {}
     return {
         "step": run.step, "name": run.name, "type": run.type, "iteration": list(run.iteration),
         "status": run.status.value, **_times(run), "attempts": run.attempts, "error": run.error or None,

@@ -38,6 +38,7 @@ examples:
 
 Steps of a sub-workflow are shown beneath the step that calls it, in lines as `call[1] > step`; each attempt is told apart.
 With --json a step of type workflow has `children`: its executions with their own `steps`, one an attempt.
+What a failed run undoes is shown beneath `rollback`; with --json `status` is rolled_back then, with `undone` and `not_undone`.
 Approvals that no --approve answers are asked for on a terminal; elsewhere they wait until their timeout.
 Agent steps are answered by an offline model unless ASLANT_MODEL names one.
 """

@@ -190,13 +190,22 @@ class Tree(Silent):
         self._grow(root, progress, progress.workflow.steps, ())
         if progress.workflow.finally_:
             self._grow(root.add(Text("finally", "dim")), progress, progress.workflow.finally_, ())
+        if progress.rollback is not None and progress.rollback.tells:
+            self._hang(root, progress.rollback)
+
+    def _hang(self, root: Any, run: StepRun) -> None:
+        """A rollback with the undos that have begun; there is nothing to tell of the others."""
+        here = root.add(self._line(run))
+        for child in run.children:
+            for inner in child.steps:
+                self._hang(here, inner)
 
     def _grow(self, branch: Any, progress: Progress, steps: Sequence[Step], outer: tuple[int, ...]) -> None:
         from rich.text import Text
 
         for step in steps:
             run = progress.peek(step.id, outer) or StepRun(step.id, step.label, step.type)
-            here = branch.add(self._line(step, run))
+            here = branch.add(self._line(run, step.id))
             for child in run.children:
                 if child.progress is not None:
                     several = Text(f"attempt {child.attempt}", "dim") if len(run.children) > 1 else None
@@ -211,12 +220,12 @@ class Tree(Silent):
                 for group in step.inner():
                     self._grow(here, progress, group, outer)
 
-    def _line(self, step: Step, run: StepRun) -> Any:
+    def _line(self, run: StepRun, label: str = "") -> Any:
         from rich.text import Text
 
-        text = Text.assemble((f"{MARKS[run.status]} {visible(step.id)}", STYLES[run.status]))
-        if step.name and step.name != step.id:
-            text.append(f"  {visible(step.name)}", "dim")
+        text = Text.assemble((f"{MARKS[run.status]} {visible(label or run.label)}", STYLES[run.status]))
+        if run.name != run.step:
+            text.append(f"  {visible(run.name)}", "dim")
         if run.started is not None:
             text.append(f"  {duration(run.seconds(self._now))}")
         if run.attempts > 1:

@@ -141,8 +141,8 @@ class Approvals:
 
 
 def _mark(family: Family, request: Request) -> None:
-    progress = family.progress(request.execution)
-    if progress is not None and request.step in progress.steps:
+    progress = family.progress(request.execution, request.step)
+    if progress is not None:
         run = progress.run(request.step, request.iteration)
         if run.status is Status.RUNNING:
             run.status = Status.WAITING

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from infra.local.cloud import Event, ExecutionHandle, LocalCloud, Result
-from infra.local.progress import Child, Progress, Status, StepRun
+from infra.local.progress import Child, Progress, Status, StepRun, Undone, progress_of
 from infra.local.tracking import Tracker, error_of, message_of
 from translator.pipeline import Compilation
 
@@ -31,13 +32,18 @@ class Member:
 
 @dataclass(slots=True)
 class Family:
-    """Follows them. `machines` are the compiled workflows, and the ids of those that nobody defined, by machine name."""
+    """Follows them.
+
+    `machines` are the compiled workflows, those that undo others too, and the ids of those that nobody defined, by machine
+    name. `plans` has the iterations of what is undone, in that order, by the execution's id: see `progress.Undone`.
+    """
 
     cloud: LocalCloud
     machines: Mapping[str, Compilation | str]
+    plans: Mapping[str, Sequence[tuple[int, ...]]] = field(default_factory=lambda: defaultdict(list))
     members: dict[str, Member] = field(default_factory=dict)  # by ARN, parents before their children
     _open: list[Child | Member] = field(default_factory=list)
-    _by_id: dict[str, Progress] = field(default_factory=dict)
+    _by_id: dict[str, list[Progress]] = field(default_factory=dict)
 
     def lead(self, handle: ExecutionHandle, compilation: Compilation) -> Member:
         """The execution that everything starts with."""
@@ -50,9 +56,9 @@ class Family:
         """Whether a state runs."""
         return any(isinstance(one, Member) and one.tracker.running for one in self._open)
 
-    def progress(self, identifier: str) -> Progress | None:
-        """That of an execution by the id that its steps know it by."""
-        return self._by_id.get(identifier)
+    def progress(self, identifier: str, step: str) -> Progress | None:
+        """That of the execution with a step, by the id that it knows it by: an execution and its undoing share theirs."""
+        return next((one for one in self._by_id.get(identifier, ()) if one.shows(step)), None)
 
     def look(self) -> bool:
         """Takes what has happened since the last look; True when a step changed."""
@@ -66,7 +72,10 @@ class Family:
             one.ended = _result(one.handle)  # before the events, so that none is missed
             events = one.handle.events(one.tracker.last_event)
             if events and one.tracker.last_event == 0:
-                self._by_id[_identifier(events[0]) or one.handle.name] = one.progress
+                identifier = _identifier(events[0]) or one.handle.name
+                self._by_id.setdefault(identifier, []).append(one.progress)
+                if isinstance(one.progress, Undone):
+                    one.progress.plan = self.plans[identifier]
                 if one.child is not None:
                     one.child.started = datetime.fromisoformat(events[0]["timestamp"])
             changed |= one.tracker.feed(events)
@@ -117,7 +126,7 @@ class Family:
             run.simulated = True
             return [child]
         label = run.label if child.attempt == 1 else f"{run.label} (attempt {child.attempt})"
-        child.progress = Progress(machine.workflow, (*run.path, label))
+        child.progress = progress_of(machine.workflow, (*run.path, label))
         return [self._join(self.cloud.execution(arn), machine, child.progress, child)]
 
     def _join(

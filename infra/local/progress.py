@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
 from translator.diagnostics import NOWHERE, Position
-from translator.model.workflow import Step, Workflow
+from translator.model.workflow import UNDO_LOOP, Step, Workflow
+from translator.rollback.build import KIND, OURS, PLAN
 
 
 class Status(StrEnum):
@@ -80,6 +81,11 @@ class StepRun:
         """`label`, behind those of the steps around it where it is in a sub-workflow: `call[1] > step`."""
         return " > ".join((*self.path, self.label))
 
+    @property
+    def tells(self) -> bool:
+        """Whether an undoing has undone something, or failed to: it is also begun to find out that nothing is to be done."""
+        return self.status is Status.FAILED or any(child.steps for child in self.children)
+
     def seconds(self, now: datetime) -> float | None:
         """How long it took, or has taken by `now`."""
         if self.started is None:
@@ -96,6 +102,7 @@ class Progress:
     runs: dict[tuple[str, tuple[int, ...]], StepRun] = field(default_factory=dict)
     depth: dict[str, int] = field(default_factory=dict)
     steps: dict[str, Step] = field(default_factory=dict)
+    rollback: StepRun | None = None  # the undoing that the execution started itself; its steps are those of the child
 
     def __post_init__(self) -> None:
         self._learn(self.workflow.steps, 0)
@@ -118,6 +125,16 @@ class Progress:
                 position=known.at if known else NOWHERE, path=self.path,
             )
         return self.runs[key]
+
+    def shows(self, step: str) -> bool:
+        """Whether a step that states belong to has a record here."""
+        return step in self.steps
+
+    def begin_rollback(self) -> StepRun:
+        """The record of the undoing, made when missing. No step has its id for sure, so it is none of `runs`."""
+        if self.rollback is None:
+            self.rollback = StepRun("rollback", "rollback", "rollback", position=self.workflow.at, path=self.path)
+        return self.rollback
 
     def peek(self, step: str, iteration: tuple[int, ...] = ()) -> StepRun | None:
         return self.runs.get((step, iteration))
@@ -144,7 +161,7 @@ class Progress:
 
     def finish(self, *, completed: bool, now: datetime) -> None:
         """Settles what an ended execution left open, and adds the steps that it never came to."""
-        for run in self.runs.values():
+        for run in (*self.runs.values(), *([self.rollback] if self.rollback is not None else ())):
             if run.status in (Status.RUNNING, Status.WAITING):
                 run.status = Status.COMPLETED if completed else Status.CANCELLED
                 run.ended = run.ended or now
@@ -168,15 +185,63 @@ class Progress:
                     self._skip_rest(group, where)
 
     def ordered(self) -> list[StepRun]:
-        """Records in the order of the definition, iterations in the order of their indexes."""
+        """Records in the order of the definition, iterations in the order of their indexes; the undoing comes last."""
         rank = {step: index for index, step in enumerate(self.steps)}
-        return sorted(self.runs.values(), key=lambda run: (rank.get(run.step, len(rank)), run.iteration))
+        found = sorted(self.runs.values(), key=lambda run: (rank.get(run.step, len(rank)), run.iteration))
+        return [*found, self.rollback] if self.rollback is not None and self.rollback.tells else found
 
     def totals(self) -> Mapping[Status, int]:
         counts: dict[Status, int] = {}
         for run in self.runs.values():
             counts[run.status] = counts.get(run.status, 0) + 1
         return counts
+
+
+@dataclass(slots=True)
+class Undone(Progress):
+    """The steps of an execution that undoes another: those that ran, in their order.
+
+    `plan` are the iterations of what is undone, in the order of undoing; it fills as the execution goes on. An undo has the
+    iteration of what it undoes. What the undoing adds of its own has no records.
+    """
+
+    plan: Sequence[tuple[int, ...]] = ()
+    inner: set[str] = field(default_factory=set)  # ids of the undos, and of what is inside of them
+
+    def __post_init__(self) -> None:
+        Progress.__post_init__(self)
+        undos = self.steps[UNDO_LOOP].steps if UNDO_LOOP in self.steps else ()
+        self.inner.update(Progress(replace(self.workflow, steps=undos, finally_=())).steps)
+
+    def shows(self, step: str) -> bool:
+        return step in self.steps and step not in OURS and self.steps[step].type != KIND
+
+    def run(self, step: str, iteration: tuple[int, ...] = ()) -> StepRun:
+        place = iteration[: self.depth.get(step, 0)]
+        if place and step in self.inner:
+            place = (*(self.plan[place[0]] if place[0] < len(self.plan) else ()), *place[1:])
+        if (step, place) not in self.runs:
+            known = self.steps[step]
+            self.runs[step, place] = StepRun(step, known.label, known.type, place, position=known.at, path=self.path)
+        return self.runs[step, place]
+
+    def skip_before(self, started: StepRun) -> None:
+        """What is not undone is not shown."""
+
+    def finish(self, *, completed: bool, now: datetime) -> None:
+        for run in self.runs.values():
+            if run.status in (Status.RUNNING, Status.WAITING):
+                run.status = Status.COMPLETED if completed else Status.CANCELLED
+                run.ended = run.ended or now
+
+    def ordered(self) -> list[StepRun]:
+        return list(self.runs.values())
+
+
+def progress_of(workflow: Workflow, path: tuple[str, ...]) -> Progress:
+    """That of an execution of a workflow, or of the one that undoes a workflow."""
+    undoing = any(step.id == PLAN for step in workflow.steps)
+    return Undone(workflow, path) if undoing else Progress(workflow, path)
 
 
 def nested(runs: Iterable[StepRun]) -> Iterator[StepRun]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from aslant import skills
 from aslant.adapters import clients
+from aslant.compensation import UNDOING, Outcome, label, outcome
 from aslant.contracts import MAX_PAYLOAD
 from aslant.settings import Settings
 from infra.local import provision, reasons
@@ -24,6 +26,7 @@ from infra.local.progress import Child, Progress, StepRun
 from infra.local.tracking import error_of, message_of
 from translator.diagnostics import NOWHERE, Position
 from translator.pipeline import Compilation
+from translator.rollback.build import FINISH, PLAN
 
 POLL = 0.02  # seconds between looks at a running execution
 TICK = 0.1  # seconds between updates of an observer while nothing changes
@@ -76,7 +79,7 @@ class RunResult:
 
     `steps` are those of the workflow itself; the steps of sub-workflows are in their `children`. `usage` sums what steps
     report (tokens_in, tokens_out, calls); `first_state` are the real seconds from the call until the first state was
-    entered.
+    entered. `rollback` is what became of what the failed execution was to undo; None when it undid nothing.
     """
 
     status: str
@@ -91,6 +94,13 @@ class RunResult:
     started: datetime
     stopped: datetime
     first_state: float
+    rollback: Outcome | None = None
+
+    @property
+    def record(self) -> str:
+        """The status under which an execution is recorded: `rolled_back` where all was undone that was to be."""
+        left = self.rollback is None or self.rollback.not_undone or self.rollback.failed
+        return self.status if left or self.status != "failed" else "rolled_back"
 
     @property
     def seconds(self) -> float:
@@ -112,12 +122,20 @@ class _Facts:
 
     simulated: list[_Simulated] = field(default_factory=list)
     usage: list[Mapping[str, float]] = field(default_factory=list)
+    # Iterations of what is undone, by execution; whoever follows one asks before they are known.
+    plans: dict[str, list[tuple[int, ...]]] = field(default_factory=lambda: defaultdict(list))
+    undone: dict[str, Outcome] = field(default_factory=dict)  # by the execution that was to be undone
 
     def wrap(self, handler: Handler) -> Handler:
         def observed(event: dict[str, Any], context: Any) -> Any:
+            if event.get("step") == FINISH:  # before the call, which fails when something is left
+                config = event["config"]
+                self.undone[event["execution"]["id"]] = outcome(config["undo"], config["results"], config["steps"])
             result = handler(event, context)
             if isinstance(result, Mapping):
                 output = result.get("output")
+                if event.get("step") == PLAN and isinstance(output, Mapping):
+                    self._plan(event, output)
                 if isinstance(output, Mapping) and output.get("simulated") is True:
                     info = event.get("execution")
                     known = info if isinstance(info, Mapping) else {}
@@ -130,6 +148,13 @@ class _Facts:
             return result
 
         return observed
+
+    def _plan(self, event: Mapping[str, Any], output: Mapping[str, Json]) -> None:
+        """What was to be undone counts as not undone until the end says otherwise."""
+        if output["action"] in UNDOING:
+            execution = event["execution"]["id"]
+            self.plans[execution][:] = [tuple(one["iteration"]) for one in output["undo"]]
+            self.undone[execution] = Outcome((), tuple(map(label, output["undo"])), tuple(output["steps"]))
 
 
 def run(
@@ -170,8 +195,10 @@ def run(
         handle = cloud.start(arns[main.workflow.id], {"input": dict(input), "execution": info}, execution)
         first_state = time.monotonic() - called
         known = {compilation.workflow.id: compilation for compilation in compilations}
-        machines = {arn.rpartition(":")[2]: known.get(workflow, workflow) for workflow, arn in arns.items()}
-        loop = _Loop(cloud, handle, main, facts, approvals, observer, Family(cloud, machines))
+        machines = {arn.rpartition(":")[2]: known.get(workflow, workflow) for workflow, arn in arns.items()} | {
+            provision.rollback_name(one.workflow.id): one.rollback for one in compilations if one.rollback is not None
+        }
+        loop = _Loop(cloud, handle, main, facts, approvals, observer, Family(cloud, machines, facts.plans))
         ended = loop.follow(timeout)
         return loop.result(ended, execution, first_state)
 
@@ -259,8 +286,8 @@ class _Loop:
 
     def _mark_simulated(self) -> None:
         for one in self.facts.simulated:
-            progress = self.family.progress(one.execution)
-            if progress is not None and one.step in progress.steps:
+            progress = self.family.progress(one.execution, one.step)
+            if progress is not None:
                 progress.run(one.step, one.iteration).simulated = True
 
     def _simulated(self, steps: Sequence[StepRun]) -> tuple[str, ...]:
@@ -287,7 +314,7 @@ class _Loop:
             approvals=tuple(self.approvals.decided) if self.approvals else (),
             simulated=self._simulated(steps), usage=usage, notes=self._notes(),
             execution=execution, started=ended.started, stopped=ended.stopped,
-            first_state=first_state,
+            first_state=first_state, rollback=self.facts.undone.get(execution) if self.progress.rollback else None,
         )
 
     def _notes(self) -> tuple[str, ...]:

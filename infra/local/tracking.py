@@ -11,6 +11,7 @@ from aslant.history.steps import message_of as message_of
 from aslant.history.timeline import StateVisit, Timeline
 from infra.local.progress import Progress, Status, StepRun
 from translator.pipeline import Compilation
+from translator.rollback.build import FINISH
 
 _STATUS = {
     "running": Status.RUNNING, "succeeded": Status.COMPLETED, "caught": Status.FAILED, "failed": Status.FAILED,
@@ -18,6 +19,7 @@ _STATUS = {
 }
 Place = tuple[str, tuple[int, ...]]
 # Roles of states that say nothing about how their step ended.
+OWN_ROLLBACK = "${rollback}"  # the placeholder of the machine that undoes the execution itself
 _SILENT = ("condition", "fork", "join", "bind", "end")
 
 
@@ -30,6 +32,7 @@ class Tracker:
     def __init__(self, compilation: Compilation, progress: Progress) -> None:
         self._origins = compilation.source_map
         self._limits = {name: state.get("TimeoutSeconds") for name, state in states_of(compilation.definition)}
+        self._undoing = {name for name, state in states_of(compilation.definition) if _starts_undoing(state)}
         self._progress = progress
         self._timeline = Timeline()
         self._failures: list[StepRun] = []
@@ -50,13 +53,27 @@ class Tracker:
         changed = False
         for visit in self._timeline.feed(events):
             origin = self._origins.get(visit.state)
-            if origin is not None and origin.step in self._progress.steps and origin.role not in _SILENT:
+            if visit.children and visit.state in self._undoing:
+                self._follow(visit)
+                changed = True
+            elif origin is not None and self._progress.shows(origin.step) and origin.role not in _SILENT:
                 run = self._progress.run(origin.step, self._iteration(visit))
                 self._apply(visit, origin.role, run)
                 self._note_children(visit, run)
                 self._progress.skip_before(run)
                 changed = True
         return changed
+
+    def _follow(self, visit: StateVisit) -> None:
+        """The undoing that the execution started. It ended no execution, so its failure is none to blame."""
+        run = self._progress.begin_rollback()
+        run.started = run.started or visit.started
+        run.status, run.attempts = _STATUS.get(visit.status, Status.RUNNING), visit.retries + 1
+        run.ended = visit.ended if run.status.settled else None
+        failed = run.status is Status.FAILED
+        run.error, run.message = (error_of(visit.error, visit.cause), message_of(visit.cause)) if failed else ("", "")
+        run.message = run.message.removeprefix(f"step {FINISH}: ")  # a step that nobody wrote
+        self._note_children(visit, run)
 
     def culprit(self, error: str | None, message: str) -> StepRun | None:
         """The step whose failure ended the execution; see `aslant.history.steps.culprit`."""
@@ -120,3 +137,9 @@ def states_of(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
         for name, state in stack.pop().get("States", {}).items():
             yield name, state
             stack += [*state.get("Branches", ()), *([state["ItemProcessor"]] if "ItemProcessor" in state else ())]
+
+
+def _starts_undoing(state: Mapping[str, Any]) -> bool:
+    """Whether a state starts the machine that undoes its own execution."""
+    arguments = state.get("Arguments")
+    return isinstance(arguments, Mapping) and arguments.get("StateMachineArn") == OWN_ROLLBACK

@@ -27,7 +27,7 @@ DONE = "undo done"
 ENDING = "rollback finally"  # whether `finally` runs
 LATE = "finally values"  # what `finally` reads of the execution
 ASKED = "finally"  # the key of the request that asks for `finally`
-_OURS = frozenset({PLAN, READ, FINISH, PICK, VALUES, DONE, ENDING, LATE, UNDO_LOOP})
+OURS = frozenset({PLAN, READ, FINISH, PICK, VALUES, DONE, ENDING, LATE, UNDO_LOOP})
 _ATTEMPTS = 3
 _COMPOSITE = frozenset({"parallel", "foreach", "choice", "wait"})
 
@@ -47,7 +47,7 @@ class Undoing:
         return step.type == KIND or self.is_ours_id(step.id)
 
     def is_ours_id(self, step: str) -> bool:
-        return step in _OURS
+        return step in OURS
 
 
 def undo_id(step: str) -> str:
