@@ -38,6 +38,24 @@ def test_the_history_of_what_ended_and_of_what_ran_is_there_in_the_next_cloud(tm
                 states.describe_execution(executionArn=ran.arn)
 
 
+def test_histories_of_a_run_that_was_stopped_and_of_the_one_that_undoes_it_are_their_own(tmp_path: Path) -> None:
+    def names(cloud: LocalCloud, arn: str) -> set[str]:
+        return {event["stateEnteredEventDetails"]["name"] for event in history(cloud, arn) if "stateEnteredEventDetails" in event}
+
+    with LocalCloud(journal=tmp_path / "j") as cloud:
+        stopped = cloud.start(cloud.state_machine("waits", WAITS), {}, name="e1-r2")
+        while not any(event["type"] == "WaitStateEntered" for event in stopped.events()):
+            pass
+        cloud.client("stepfunctions").stop_execution(executionArn=stopped.arn)
+        undoing = cloud.start(cloud.state_machine("passes", PASSES), {}, name="e1-r2")  # of the same name on purpose
+        undoing.wait(20)
+        before = {arn: history(cloud, arn) for arn in (stopped.arn, undoing.arn)}
+        assert (names(cloud, stopped.arn), names(cloud, undoing.arn)) == ({"rest"}, {"done"})
+        assert [before[arn][-1]["type"] for arn in before] == ["ExecutionAborted", "ExecutionSucceeded"]
+    with LocalCloud(journal=tmp_path / "j") as cloud:
+        assert {arn: history(cloud, arn) for arn in before} == before
+
+
 def test_only_the_latest_histories_are_kept(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j")
     for number in range(KEPT_HISTORIES + 3):
