@@ -186,7 +186,7 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
             wanted.remove("an integer")
         value = _value(document, path)
         findings.add(rules.WRONG_TYPE, f"{label(path, within)} must be {' or '.join(wanted)}, not {kind(value)}", at,
-            hint=_type_hint(value, wanted))
+            hint=_type_hint(value, wanted) or _step_hint(schema, path, value))
     else:
         findings.add(rules.OUT_OF_RANGE, f"{label(path, within)} {_range(first)}", at)
 
@@ -224,6 +224,14 @@ def _type_hint(value: Any, wanted: list[str]) -> str:
     if not isinstance(value, (list, type(None))) and wanted == ["a list"]:
         return "write a list: each item on a line of its own, after `- `"
     return ""
+
+
+def _step_hint(schema: type[BaseModel], path: Path, value: Any) -> str:
+    """The shape of a compensation, where it is given by a name."""
+    if not isinstance(value, str) or path[-1] != "compensation":
+        return ""
+    known = _keys(schema, path)
+    return "write a step: {" + ", ".join(f"{key}: …" for key in ("id", "type", "config", "parameters") if key in known) + "}"
 
 
 def _bare_hole(value: Map) -> str:

@@ -77,12 +77,14 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
     called = frozenset(step.id for step in workflow.all_steps() if _undoes_itself(step, children))
     undone = {step.id: step for step in workflow.all_steps() if step.compensation is not None or step.id in called}
     taken = {step.id: step for step in workflow.all_steps()}
-    for step in _with_inner(workflow.rollback):
-        if step.id in taken:
+    compensations = [step.compensation for step in workflow.all_steps() if step.compensation is not None]
+    for step in (*_with_inner(tuple(compensations)), *_with_inner(workflow.rollback)):
+        if step.id in taken and step.at != taken[step.id].at:  # one compensation may be written once, for several steps
             findings.add(
                 rules.DUPLICATE_ID, f"the step id {step.id!r} is used twice in this workflow", step.at,
                 hint="rename one of the steps", related=(("first used here", taken[step.id].at),),
             )
+        taken.setdefault(step.id, step)
     renamed: dict[str, dict[str, str]] = {}
     undos: list[Step] = []
     for step in undone.values():

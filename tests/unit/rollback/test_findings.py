@@ -132,3 +132,26 @@ def test_who_is_asked_and_how_long_can_be_said_in_every_spelling(text: str) -> N
     assert question["Arguments"]["Payload"]["config"]["approvers"] == ["ops"]
     assert question["Arguments"]["Payload"]["timeout"] == 60
     assert "abort" in question["Arguments"]["Payload"]["config"]["options"]
+
+
+def test_two_compensations_with_one_id_are_told_with_both_places() -> None:
+    undo = "{id: c, type: skill, config: {skill: x}}"
+    with pytest.raises(TranslatorError) as caught:
+        compiled(f"""\
+steps:
+  - {STEP}, compensation: {undo}}}
+  - {STEP.replace("a", "b", 1)}, compensation: {undo}}}
+""")
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.position.line, [at.line for _, at in found.related]) == ("G001", 5, [4])
+
+
+def test_one_compensation_written_once_serves_several_steps() -> None:
+    undo = "{id: c, type: skill, config: {skill: x}}"
+    first, second = f"{STEP}, compensation: &undo {undo}}}", f"{STEP.replace('a', 'b', 1)}, compensation: *undo}}"
+    assert codes(f"steps:\n  - {first}\n  - {second}\n") == set()
+
+
+def test_an_unknown_key_of_an_approval_that_means_another_word_is_told_the_right_one() -> None:
+    text = "steps: [{id: a, type: approval, config: {approval_type: multiple_choice, choices: [x]}}]"
+    assert "unknown key choices; did you mean options?" in message(text)

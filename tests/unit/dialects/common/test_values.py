@@ -73,6 +73,7 @@ def checked(text: str) -> list[tuple[str, int, int, str]]:
     ("max_parallel: ^0", "D014", "at least 1"),
     ("name: ^true", "D012", 'quote it: "true"'),
     ("steps: ^x", "D012", "a list"),
+    ("compensation: ^put-back", "D012", "write a step: {id: …, type: …, config: …}"),
     ("compensation: ^{id: c}", "D011", "has no 'type'"),
     ("retry: {^max_atempts: 3}", "D010", "did you mean `max_attempts`?"),
 ])

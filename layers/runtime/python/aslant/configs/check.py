@@ -142,10 +142,15 @@ def _in_quotes(value: Any) -> str:
     return f" (a text that begins with a brace stands in quotes{shown})"
 
 
+# Words that others say for a key, unlike it in letters.
+_SAME = {"choices": ("options",), "text": ("message",), "prompt": ("message",), "users": ("approvers",)}
+
+
 def _unknown_key(model: type[Config], path: Path) -> str:
     owner = _model_at(model, path[:-1])
     keys = sorted(field.alias or name for name, field in owner.model_fields.items()) if owner else []
-    close = difflib.get_close_matches(str(path[-1]), keys, 1, 0.7)
+    same = [word for word in _SAME.get(str(path[-1]), ()) if word in keys]
+    close = same or difflib.get_close_matches(str(path[-1]), keys, 1, 0.7)
     tail = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(keys)}"
     return f"unknown key {path[-1]}; {tail}"
 
