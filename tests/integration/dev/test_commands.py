@@ -81,7 +81,7 @@ def test_from_start_to_end_and_back(shop: Dev, line: Line, tmp_path: Path) -> No
 
     (tmp_path / "packed").touch()
     plan = line.json("retry", id, "--plan")
-    assert {step["step"]: step["action"] for step in plan["steps"]} == {"order": "kept", "pack": "re-runs"}
+    assert {step["step"]: step["action"] for step in plan["steps"]} == {"order": "kept", "ask": "kept", "pack": "re-runs"}
     assert line.json("retry", id)["run"] == 2
     assert line.status(id, "completed")["output"] == {"n": 3, "text": "it's", "answer": "blue"}
     assert line.notes() == ["order", "pack", "pack"]
