@@ -64,6 +64,9 @@ def _settings(compilation: Compilation, retention: float | None) -> ReleaseSetti
             if given.checkpoint.get(key) is not None:
                 checkpoint[name] = given.checkpoint[key]
         settings["checkpoint"] = checkpoint
+    after = [step.id for step in compilation.workflow.all_steps() if step.checkpoint]
+    if after:
+        settings["checkpoint"] = {"policy": "none"} | settings.get("checkpoint", {}) | {"after": after}
     if given.sla is not None:
         settings["sla"] = given.sla
     if given.timeout is not None:

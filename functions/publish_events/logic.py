@@ -187,4 +187,4 @@ def _step_event(change: Change) -> StepEvent | None:
         return StepEvent("began", kind, int(after["begun_at"]), 0) if first else None
     if status not in ("completed", "failed") or (status, after.get("run")) == (before.get("status"), before.get("run")):
         return None
-    return StepEvent(status, kind, int(after["finished_at"]), 0)
+    return StepEvent(status, kind, int(after["finished_at"]), 0, str(after["step"]))

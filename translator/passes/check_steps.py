@@ -156,11 +156,10 @@ _ALWAYS = frozenset({"track_cost", "track_duration", "alert_on_sla_breach"})
 
 def report_settings(workflow: Workflow, findings: Findings) -> None:
     """Findings for settings of the workflow that nothing acts on yet."""
-    for key in ("checkpoint", "pure"):
-        first = next((step for step in workflow.all_steps() if getattr(step, key) is not None), None)
-        if first is not None:
-            message = f"{key} of steps: kept with the definition, without effect so far"
-            findings.add(asl_rules.NOT_CARRIED_OUT, message, _at(first, key))
+    first = next((step for step in workflow.all_steps() if step.pure is not None), None)
+    if first is not None:
+        message = "pure of steps: kept with the definition, without effect so far"
+        findings.add(asl_rules.NOT_CARRIED_OUT, message, _at(first, "pure"))
     kept: list[tuple[str, tuple[str, ...]]] = [
         (key.replace("_", " "), ("settings", key)) for key in workflow.settings.other if key not in _ALWAYS
     ]

@@ -80,3 +80,12 @@ def test_verifying():
         verify(point, [replace(one, output_sha256="other") if one.step == "a" else one for one in RECORDS])
     with pytest.raises(ConflictError, match="not those"):
         verify(replace(point, sha256="0" * 64), RECORDS)
+
+
+def test_after_steps_that_ask_for_it_whatever_the_policy_is():
+    policy = {"policy": "none", "after": ["build"]}
+    completed = StepEvent("completed", "http", 1, 1, "build")
+    assert due(policy, None, completed) == "step"
+    assert due(policy, None, completed._replace(step="test")) is None
+    assert due(policy, None, completed._replace(kind="failed")) is None
+    assert due({**policy, "policy": "every_node"}, None, completed._replace(step="test")) == "every_node"

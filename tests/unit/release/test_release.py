@@ -175,3 +175,16 @@ def test_facts_of_any_workflow_fit_together(data: dict) -> None:  # type: ignore
         assert ready, "steps wait for each other"
         walked |= ready
     assert release_of(compile_sources([Source(json.dumps(data), "w.json")])[0], machine=MACHINE) == found
+
+
+def test_steps_that_ask_for_a_checkpoint() -> None:
+    text = """
+        id: flow
+        settings: {checkpoint: {policy: on_failure}}
+        steps:
+          - {id: build, type: skill, checkpoint: true, config: {skill: echo}}
+          - {id: test, type: skill, checkpoint: false, depends_on: [build], config: {skill: echo}}
+    """
+    assert release(text)["settings"]["checkpoint"] == {"policy": "on_failure", "after": ["build"]}
+    plain = text.replace("settings: {checkpoint: {policy: on_failure}}", "")
+    assert release(plain)["settings"]["checkpoint"] == {"policy": "none", "after": ["build"]}

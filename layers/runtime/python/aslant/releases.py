@@ -36,7 +36,10 @@ class StateFacts(TypedDict):
 
 
 class ReleaseSettings(TypedDict, total=False):
-    """Seconds. `checkpoint` is {policy: every_node | every_n | on_failure | interval | manual | none, every, seconds}."""
+    """Seconds. `checkpoint` is {policy: every_node | every_n | on_failure | interval | manual | none, every, seconds, after}.
+
+    `after` are the ids of steps after which there is one whatever the policy is.
+    """
 
     checkpoint: dict[str, Json]
     sla: float

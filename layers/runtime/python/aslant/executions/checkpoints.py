@@ -22,6 +22,7 @@ class StepEvent(NamedTuple):
     type: str
     at: int
     completed: int
+    step: str = ""
 
 
 def due(policy: Mapping[str, Json] | None, last: Checkpoint | None, event: StepEvent) -> str | None:
@@ -32,6 +33,8 @@ def due(policy: Mapping[str, Json] | None, last: Checkpoint | None, event: StepE
     """
     if event.kind == "began":
         return f"before_{event.type}" if event.type in RISKY else None
+    if event.kind == "completed" and event.step in (policy or {}).get("after", ()):
+        return "step"
     name = str((policy or {}).get("policy") or "none")
     if name == "on_failure":
         return "on_failure" if event.kind == "failed" else None

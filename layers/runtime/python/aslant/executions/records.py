@@ -161,7 +161,7 @@ class StepRecord:
 class Checkpoint:
     """A point to go back to: what had completed at `at` (epoch microseconds). `sha256` is over those records.
 
-    `reason` is every_node, every_n, interval, on_failure, manual or before_<type>; `steps` are the labels of what had
+    `reason` is every_node, every_n, interval, on_failure, step, manual or before_<type>; `steps` are the labels of what had
     completed, newest last.
     """
 
