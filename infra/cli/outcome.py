@@ -9,6 +9,7 @@ from typing import Any
 from infra.cli.watch import duration, reason, to_the_point
 from infra.local.progress import Child, Status, StepRun, nested
 from infra.local.runner import RunError, RunResult
+from translator.passes.policies import reactions
 from translator.pipeline import Compilation
 from translator.reporting import excerpt, place, visible
 
@@ -29,9 +30,11 @@ _LOOK = "`--json` shows every step with its attempts and errors; `aslant graph F
 
 
 def approval_steps(compilations: Sequence[Compilation]) -> list[str]:
-    """Ids of all approval steps, in the order of the definitions."""
+    """Ids of all steps that people are asked about, also only when they fail, in the order of the definitions."""
     return list(dict.fromkeys(
-        step.id for compilation in compilations for step in compilation.workflow.all_steps() if step.type == "approval"
+        step.id if step.type == "approval" else f"{step.id} escalated"  # the name under which they are asked then
+        for compilation in compilations for step in compilation.workflow.all_steps()
+        if step.type == "approval" or any(one.action == "escalate" for one in reactions(step, compilation.workflow))
     ))
 
 

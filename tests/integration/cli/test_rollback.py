@@ -142,3 +142,17 @@ def test_a_rolled_back_run_ends_the_command_with_three(tmp_path: Path, capsys: p
     assert main(["run", str(file)]) == 3
     told = capsys.readouterr()
     assert "rollback > undo db" in told.err and "rolled back: undone" in told.err
+
+
+def test_the_example_of_a_shop_is_undone_with_its_sub_workflow_when_people_give_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = Path(__file__).parents[3] / "infra/workflows"
+    assert main(["run", str(folder / "steps-shop.yaml"), "--skills", str(folder / "shop_skills.py"), "-i", "safe=false",
+        "--approve", "inspection escalated=abort", "--json", "--time-scale", "20"]) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert (document["status"], document["error"]["error"]) == ("rolled_back", "NotSafe")
+    assert (document["undone"], document["not_undone"]) == (["shelves", "lease"], [])
+    (rollback,) = document["steps"][-1]["children"]
+    assert [step["step"] for step in rollback["steps"]] == ["undo shelves", "undo lease", "sign"]
+    assert [row["step"] for row in document["approvals"]] == ["inspection escalated"]
