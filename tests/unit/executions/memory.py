@@ -387,6 +387,8 @@ class World:
         """The end of an execution as a notice of the engine brings it."""
         execution = self.store.read("acme", id)
         assert execution is not None
+        if execution.status != "running":
+            raise ConflictError(f"a notice changes nothing of an execution that is {execution.status}")
         engine = {"completed": "SUCCEEDED", "failed": "FAILED", "timed_out": "TIMED_OUT"}[status]
         self.machines.end(execution.arn, engine)
         after = replace(execution, status=status, finished_at=self.clock(), **more)  # type: ignore[arg-type]
