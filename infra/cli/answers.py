@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aslant.approvals.rules import Decision, Person
+from aslant.approvals.rules import Decision, Person, approvers
 from aslant.errors import NotFoundError
 from infra.cli import documents, pictures
 from infra.cli.command import Command
@@ -118,10 +118,15 @@ def _decide(args: argparse.Namespace, decision: Decision, step: str | None, answ
     if args.json:
         documents.put(dict(made) | {"id": item["approval_id"], "execution": item["execution"], "step": item["step"]})
         return FINE
-    word = "approved" if made["approved"] else "rejected"
+    chosen = f"answered {visible(str(made['answer']))}" if made.get("answer") is not None else "approved"
+    word = chosen if made["approved"] else "rejected"
     missing = int(made.get("missing") or 0)
     text = f"{visible(_label(item))} of {item['execution']}: {word} by {visible(str(made['by']))}"
     print(text + (f"; {missing} more {'answer is' if missing == 1 else 'answers are'} needed (--as NAME)" if missing else ""))
+    asked = approvers(config)
+    if asked and not (args.user or args.role or args.email):
+        people = visible(", ".join(asked))
+        print(f"answered for {people}: on this machine you answer for everybody who is asked", file=sys.stderr)
     return FINE
 
 

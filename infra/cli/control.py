@@ -142,7 +142,9 @@ def _again(
             found = plan(target, execution.id)
             if not args.json:
                 pictures.put(pictures.plan(found), sys.stderr)
-            if person() and not args.yes and not args.json and not _agreed():
+            if not args.yes and not (person() and not args.json):
+                raise UsageError("nothing was done: what is listed runs again only with --yes, or when a terminal can be asked")
+            if not args.yes and not _agreed():
                 raise UsageError("nothing was done")
         after = act(target, execution.id)
     _say(args, after, f"goes on with run {after.run}; `aslant watch {{id}}` follows it")

@@ -185,7 +185,8 @@ def _say(
         *([] if workflows else ["  no workflow is published yet: aslant push FILE"]),
         f"start one:   aslant start {visible(first)}",
         "look on:     aslant list, aslant watch ID, aslant approvals",
-        f"any client:  export AWS_ENDPOINT_URL={running.server.url}",
+        f"any client:  export AWS_ENDPOINT_URL={running.server.url} AWS_DEFAULT_REGION={running.settings.region}"
+        " AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local",
         f"functions log to {running.home.log}; Ctrl-C stops",
     ]
     if running.cloud.clock.scale != 1:

@@ -91,7 +91,9 @@ def test_from_start_to_end_and_back(shop: Dev, line: Line, tmp_path: Path) -> No
     # Back to what had completed when `order` had.
     found = line.until(lambda: line.json("checkpoints", id), lambda rows: len(rows) >= 2)
     assert found[0]["steps"] == ["order"]
-    fine(line("restore", id, str(found[0]["number"])))
+    code, _, err = line("restore", id, str(found[0]["number"]))
+    assert code == 2 and "only with --yes" in err
+    fine(line("restore", id, str(found[0]["number"]), "--yes"))
     line.waiting(id)
     fine(line("answer", id, "red"))
     assert line.status(id, "completed")["output"]["answer"] == "red"
@@ -136,7 +138,7 @@ def test_a_definition_that_changed_gets_a_version_of_its_own(shop: Dev, line: Li
     assert line.json("push", "shop.yaml")[0]["state"] == "unchanged"
     plan = line.json("resume", id, "--version", "1.2.0-2", "--plan")
     assert {step["step"]: step["action"] for step in plan["steps"]}["order"] == "re-runs"
-    code, out, err = line("resume", id, "--version", "1.2.0-2")
+    code, out, err = line("resume", id, "--version", "1.2.0-2", "--yes")
     assert code == 0 and "re-runs  order" in err and "done again" in err
     line.until(line.notes, lambda notes: notes == ["order", "ordered"])
     assert line.json("show", id)["version"] == "1.2.0-2"

@@ -387,7 +387,7 @@ class World:
         """The end of an execution as a notice of the engine brings it."""
         execution = self.store.read("acme", id)
         assert execution is not None
-        if execution.status != "running":
+        if execution.status in ("cancelled", "paused"):
             raise ConflictError(f"a notice changes nothing of an execution that is {execution.status}")
         engine = {"completed": "SUCCEEDED", "failed": "FAILED", "timed_out": "TIMED_OUT"}[status]
         self.machines.end(execution.arn, engine)

@@ -45,7 +45,7 @@ def check_person(config: Mapping[str, Json], person: Person, requester: str) -> 
         return
     asked = approvers(config)
     if asked and not person.is_named(asked):
-        raise AuthorizationError(f"{person.user} is not among those who are asked")
+        raise AuthorizationError(f"{person.user} is not among those who are asked: {', '.join(asked)[:500]}")
     if requester and person.user.casefold() == requester.casefold() and not config.get("allow_requester"):
         raise AuthorizationError(f"{person.user} started the execution, and somebody else has to approve it")
 

@@ -62,7 +62,11 @@ class Again:
                 if same:
                     return execution
             if execution.status not in _FROM[wish.why]:
-                raise InvalidTransition(f"{wish.why}: an execution that is {execution.status} cannot become running so")
+                possible = " or ".join(sorted(_FROM[wish.why]))
+                hint = "; it is to be resumed" if execution.status == "paused" else ""
+                raise InvalidTransition(
+                    f"{wish.why}: the execution is {execution.status}{hint}; this is for one that is {possible}"
+                )
             self.refuse_child(execution, wish.why)
             started = self._start(execution, wish)
             if started is not None:

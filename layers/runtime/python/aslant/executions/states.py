@@ -32,5 +32,11 @@ ACTIVE: frozenset[Status] = frozenset({"pending", "running", "rolling_back"})  #
 
 def check(before: Status, after: Status, doing: str) -> None:
     """Raises InvalidTransition, which names both statuses, when `after` may not follow `before`."""
-    if after not in TRANSITIONS[before]:
-        raise InvalidTransition(f"{doing}: an execution that is {before} cannot become {after}")
+    if after in TRANSITIONS[before]:
+        return
+    if after == before:
+        raise InvalidTransition(f"{doing}: the execution is {before} already")
+    from_ = [status for status in STATUSES if after in TRANSITIONS[status]]
+    raise InvalidTransition(
+        f"{doing}: an execution that is {before} cannot become {after}; only one that is {' or '.join(from_)} can"
+    )
