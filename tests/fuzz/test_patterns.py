@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fuzz.engines import NodeEngine, Outcome, ensure_node_modules, local
-from translator.asl.block import MESSAGE
+from translator.asl.failures import MESSAGE
 from translator.asl.native import parallel_result
 from translator.asl.tasks import EXECUTION
 from translator.asl.values import CONTEXT

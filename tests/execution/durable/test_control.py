@@ -228,7 +228,7 @@ def test_children_are_cancelled_with_their_parent(early: bool) -> None:
         found = descendants(there, id)
         assert {one.status for one in found} <= {"cancelled"}
         engine = {there.service.machines.describe(one.arn)["status"] for one in [first, *found]}
-        assert engine == {"ABORTED"}
+        assert engine <= {"ABORTED", "FAILED"}  # one between may notice first that its child was stopped
         assert not [name for name in there.effects.count() if name.startswith(("act", "after"))]
 
 

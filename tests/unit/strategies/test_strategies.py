@@ -181,7 +181,7 @@ def test_no_steps(name: str) -> None:
 @pytest.mark.parametrize("deep", ["chain", "ladder"])
 def test_deep_graphs(name: str, deep: str) -> None:
     """No strategy is bound by how deep Python may call."""
-    count = 3_000
+    count = 1_500
     if deep == "chain":
         preds = [[step - 1] if step else [] for step in range(count)]
     else:  # parallels in parallels: the first half forks, the second half joins

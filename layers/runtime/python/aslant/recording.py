@@ -6,6 +6,7 @@ execution ends as its latest run did, unless somebody paused it, cancelled it or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,7 @@ _RESULT: Mapping[str, Status] = {
     "SUCCEEDED": "completed", "FAILED": "failed", "TIMED_OUT": "timed_out", "ABORTED": "cancelled",
 }
 _AROUND = "An error occurred while executing the state"  # how Step Functions wraps what a state itself said
+_OF_STOPPED_CHILD = re.compile(r'"Status"\s*:\s*"ABORTED"')  # in the cause of a task that waited for an execution
 _HELD: frozenset[Status] = frozenset({"paused", "cancelled"})  # what children take over from their parents
 
 
@@ -236,6 +238,8 @@ class Recorder:
         if execution.status in ("pending", "running"):
             if notice.status == "ABORTED":
                 return self._parents_status(execution) or "cancelled"
+            if notice.status == "FAILED" and _OF_STOPPED_CHILD.search(notice.cause or ""):
+                return self._parents_status(execution) or result  # stopping a family may reach the children first
             return result
         if execution.status != "rolling_back":
             return None
