@@ -25,12 +25,13 @@ from typing import Any
 from aslant import bootstrap, skills
 from aslant.approvals.rules import Person
 from aslant.errors import ApprovalClosed, InvalidTransition, StepError
-from aslant.executions.records import StepRecord
-from aslant.ports import StepKey, StepStore
+from aslant.ports import StepKey
 from infra.local import kept_events, provision
 from infra.local.dev import Dev, dev
 from infra.local.home import Home
 from infra.local.publishing import publish
+from tests.fuzz.checks import idempotency_key
+from tests.mortal import Killed, MortalSteps
 from translator.pipeline import Source, compile_sources
 
 TENANT = provision.TENANT
@@ -78,13 +79,6 @@ def expected(n: int) -> dict[str, Any]:
     return {"total": total, "by": True, "last": total}
 
 
-class Killed(BaseException):
-    """The end of a function's process. No handler sees it."""
-
-
-Killed.__name__ = "Runtime.ExitError"  # as Lambda calls it
-
-
 @dataclass(slots=True)
 class Chances:
     """How often what goes wrong, of 1."""
@@ -103,8 +97,7 @@ class World:
     random: random.Random
     lock: threading.Lock = field(default_factory=threading.Lock)
     effects: Counter[str] = field(default_factory=Counter)          # calls by idempotency key
-    of_execution: dict[str, set[str]] = field(default_factory=dict)  # keys by execution
-    lost: Counter[str] = field(default_factory=Counter)             # kills between effect and record, by execution
+    lost: Counter[str] = field(default_factory=Counter)             # of them, kills before they were recorded
     counted: Counter[str] = field(default_factory=Counter)          # faults by kind
     store_calls: int = 0
     overhead: list[float] = field(default_factory=list)             # seconds of a handler outside of its skill
@@ -115,6 +108,8 @@ class World:
             return self.random.random() < probability
 
     def maybe_kill(self, where: str) -> None:
+        with self.lock:
+            self.store_calls += where in ("after begin", "after finish")
         if self.chance(self.chances.kill):
             with self.lock:
                 self.counted[f"killed {where}"] += 1
@@ -125,45 +120,11 @@ class World:
         with self.lock:
             self.effects[idempotency_key] += 1
         self.inside.seconds = time.perf_counter() - started
-        self.inside.key = idempotency_key
         return value
 
-
-@dataclass(frozen=True, slots=True)
-class Mortal:
-    """Step records whose caller may be killed before and after each request."""
-
-    store: StepStore
-    world: World
-
-    def begin(self, key: StepKey, **given: Any) -> tuple[bool, StepRecord]:
-        self.world.maybe_kill("before begin")
-        with self.world.lock:
-            self.world.store_calls += 1
-        answer = self.store.begin(key, **given)
-        self.world.maybe_kill("after begin")
-        return answer
-
-    def finish(self, key: StepKey, began: StepRecord, **given: Any) -> StepRecord:
-        effect = getattr(self.world.inside, "key", "")
-        self.world.inside.key = ""
-        with self.world.lock:
-            if effect:
-                self.world.of_execution.setdefault(key.execution, set()).add(effect)
-        try:
-            self.world.maybe_kill("after the effect")
-        except Killed:
-            with self.world.lock:
-                self.world.lost[effect] += 1
-            raise
-        with self.world.lock:
-            self.world.store_calls += 1
-        answer = self.store.finish(key, began, **given)
-        self.world.maybe_kill("after finish")
-        return answer
-
-    def fail(self, key: StepKey, began: StepRecord, **given: Any) -> None:
-        self.store.fail(key, began, **given)
+    def note_lost(self, key: StepKey) -> None:
+        with self.lock:
+            self.lost[idempotency_key(key)] += 1
 
 
 @contextmanager
@@ -183,7 +144,7 @@ def trouble(world: World, running: Dev) -> Iterator[None]:
             return refused
         return call_action(self)
 
-    bootstrap.steps = lambda settings: Mortal(steps(settings), world)
+    bootstrap.steps = lambda settings: MortalSteps(steps(settings), world.maybe_kill, world.note_lost)
     DynamoHandler.call_action = throttled  # type: ignore[method-assign]
     functions = running.cloud._runtime.functions
     for name, wrap in ((provision.RECORD_EXECUTION, _unreliable), (provision.PUBLISH_EVENTS, _mortal_publisher)):
@@ -367,7 +328,7 @@ def _run(running: Dev, world: World, count: int, at_once: int, limit: float) -> 
         approver.join(10)
     seconds = time.monotonic() - started
     running.cloud.settle(60)
-    problems = [*_wrong_ends(service, ended, active), *_wrong_effects(world, ended)]
+    problems = [*_wrong_ends(service, ended, active), *_wrong_effects(service, world, ended)]
     events, gaps = _events(running, ended)
     overhead = sorted(world.overhead) or [0.0]
     return Report(
@@ -411,12 +372,15 @@ def _wrong_ends(service: Any, ended: Mapping[str, Any], active: Mapping[str, int
     return problems
 
 
-def _wrong_effects(world: World, ended: Mapping[str, Any]) -> list[str]:
+def _wrong_effects(service: Any, world: World, ended: Mapping[str, Any]) -> list[str]:
     problems = []
     for id in ended:
-        found = len(world.of_execution.get(id, ()))
-        if found != EFFECTS:
-            problems.append(f"{id} had {found} side effects, not {EFFECTS}")
+        records = [record for record in service.steps(TENANT, id) if record.type == "skill" and record.status == "completed"]
+        keys = {idempotency_key(StepKey(TENANT, id, record.step, record.iteration)) for record in records}
+        if len(keys) != EFFECTS or not keys <= world.effects.keys():
+            problems.append(f"{id} had {len(keys & world.effects.keys())} side effects, not {EFFECTS}")
+    if len(world.effects) != EFFECTS * len(ended):
+        problems.append(f"there were {len(world.effects)} side effects, not {EFFECTS * len(ended)}")
     for key, calls in world.effects.items():
         if calls != 1 + world.lost[key]:
             problems.append(f"a side effect happened {calls} times, of which {world.lost[key]} are explained")

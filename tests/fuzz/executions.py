@@ -34,6 +34,7 @@ from infra.local.home import Home
 from infra.local.publishing import publish
 from tests.fuzz import checks
 from tests.fuzz.flows import Flow, flow
+from tests.mortal import Killed, MortalSteps
 from translator.pipeline import Source, compile_sources
 
 TENANT = provision.TENANT
@@ -42,13 +43,6 @@ OPS = (
     "pause", "pause", "resume", "resume", "cancel", "retry", "retry", "restore", "rerun", "rollback", "checkpoint", "drop",
     "approve", "approve", "reject", "stop", "start", "reconcile", "plan",
 )  # fmt: skip
-
-
-class Killed(BaseException):
-    """The end of a process. No handler sees it."""
-
-
-Killed.__name__ = "Runtime.ExitError"  # as Lambda calls it
 
 
 @dataclass(slots=True)
@@ -93,39 +87,30 @@ class World:
         raise RuntimeError("it never works")
 
 
-@dataclass(frozen=True, slots=True)
-class MortalSteps:
-    store: StepStore
-    world: World
+class Steps(MortalSteps):
+    """Step records that note which step an idempotency key belongs to, and whose leases do not last."""
+
+    def __init__(self, store: StepStore, world: World) -> None:
+        super().__init__(store, lambda where: world.maybe_kill(world.kill_steps, where), self._lost)
+        self.world = world
 
     def begin(self, key: StepKey, **given: Any) -> tuple[bool, StepRecord]:
-        self.world.maybe_kill(self.world.kill_steps, "before begin")
         with self.world.lock:
             self.world.steps[checks.idempotency_key(key)] = key
         # Functions end after a few seconds here, as a timeout of theirs says on AWS: then a lease is over soon.
         given["lease_until"] = min(given["lease_until"], given["now"] + 8_000_000)
-        answer = self.store.begin(key, **given)
-        self.world.maybe_kill(self.world.kill_steps, "after begin")
-        return answer
+        return super().begin(key, **given)
 
-    def finish(self, key: StepKey, began: StepRecord, **given: Any) -> StepRecord:
-        try:
-            self.world.maybe_kill(self.world.kill_steps, "after the effect")
-        except Killed:
-            with self.world.lock:
-                self.world.lost[checks.idempotency_key(key)] += 1
-            raise
-        answer = self.store.finish(key, began, **given)
+    def finished(self, key: StepKey, began: StepRecord, answer: StepRecord) -> None:
         if answer.owner != began.owner and not answer.settled:
             with self.world.lock:
                 self.world.overtaken[checks.idempotency_key(key)] += 1
                 if time.time() * 1e6 < (began.lease_until or 0):
                     self.world.problems.append(f"{key} was done by somebody else under the lease of {began}")
-        self.world.maybe_kill(self.world.kill_steps, "after finish")
-        return answer
 
-    def fail(self, key: StepKey, began: StepRecord, **given: Any) -> None:
-        self.store.fail(key, began, **given)
+    def _lost(self, key: StepKey) -> None:
+        with self.world.lock:
+            self.world.lost[checks.idempotency_key(key)] += 1
 
 
 class Mortal:
@@ -161,7 +146,7 @@ def trouble(world: World) -> Iterator[None]:
         return replace(service, store=Mortal(service.store, world), callbacks=Mortal(service.callbacks, world))
 
     patched: dict[str, Any] = {
-        "steps": lambda settings: MortalSteps(kept["steps"](settings), world),
+        "steps": lambda settings: Steps(kept["steps"](settings), world),
         "execution_store": lambda settings: Mortal(kept["execution_store"](settings), world),
         "machines": lambda settings: Mortal(kept["machines"](settings), world), "approvals": approvals,
     }  # fmt: skip

@@ -1,11 +1,14 @@
-"""Unit tests of handlers keep their step records in memory."""
+"""Unit tests of handlers keep their step records in memory; those of adapters have AWS by moto."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
 from aslant import bootstrap
-from tests.unit.runtime.fakes import MemorySteps
+from tests.unit.moto_aws import moto_aws
+from tests.unit.runtime.fakes import MemorySteps, one_write_at_a_time
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +17,11 @@ def step_records(monkeypatch: pytest.MonkeyPatch) -> MemorySteps:
     store = MemorySteps()
     monkeypatch.setattr(bootstrap, "steps", lambda settings: store)
     return store
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """AWS by moto, whose writes are atomic also between threads."""
+    one_write_at_a_time(monkeypatch)
+    with moto_aws(monkeypatch):
+        yield

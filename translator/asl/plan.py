@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from translator.graph.regions import Branches, Leaf, Region, Series, decompose, steps_of
+from translator.graph.regions import decompose
 from translator.graph.scope import Graph, Live, Scope
+from translator.graph.strategies.layout import Branches, Leaf, Series, Tree, leaves
 from translator.model.workflow import Step, Workflow
 from translator.passes.policies import reactions
 
@@ -117,7 +118,7 @@ class Planner:
         region = decompose(scope, limit)
         return None if region is None else self.region(scope, region, None, frame)
 
-    def region(self, scope: Scope, region: Region, context: Live, frame: Frame) -> Plan:
+    def region(self, scope: Scope, region: Tree, context: Live, frame: Frame) -> Plan:
         if isinstance(region, Leaf):
             live = _needed(scope, region, context)
             if live is not None:
@@ -148,7 +149,7 @@ class Planner:
         last, exclusive = last_steps(inner)
         return Body(frame, plan, within, last, exclusive)
 
-    def series(self, scope: Scope, parts: list[Region], context: Live, frame: Frame) -> Plan:
+    def series(self, scope: Scope, parts: list[Tree], context: Live, frame: Frame) -> Plan:
         """One part after the other; neighbours that hang on the same outcomes share one condition."""
         plans: list[Plan] = []
         position = 0
@@ -165,7 +166,7 @@ class Planner:
             position = end
         return plans[0] if len(plans) == 1 else Sequence(tuple(plans))
 
-    def guarded(self, scope: Scope, live: frozenset[tuple[int, str]], parts: list[Region], frame: Frame) -> Plan:
+    def guarded(self, scope: Scope, live: frozenset[tuple[int, str]], parts: list[Tree], frame: Frame) -> Plan:
         inner = self.series(scope, parts, live, frame) if len(parts) > 1 else self.region(scope, parts[0], live, frame)
         choices = {index for index, _ in live}
         if len(choices) == 1:
@@ -176,7 +177,7 @@ class Planner:
 
     def branches(self, scope: Scope, region: Branches, context: Live, frame: Frame) -> Plan:
         """Parts that hang on different outcomes of one choice become the arms of one branch."""
-        groups: list[tuple[int | None, list[tuple[Live, Region]]]] = []
+        groups: list[tuple[int | None, list[tuple[Live, Tree]]]] = []
         for part in region.parts:
             live = _needed(scope, part, context)
             choice = _single_choice(scope, live)
@@ -194,7 +195,7 @@ class Planner:
         return Fork(tuple(bodies), frame, region.limit)
 
     def group(
-        self, scope: Scope, group: tuple[int | None, list[tuple[Live, Region]]], context: Live, frame: Frame
+        self, scope: Scope, group: tuple[int | None, list[tuple[Live, Tree]]], context: Live, frame: Frame
     ) -> Plan:
         choice, members = group
         if choice is None or len(members) == 1:
@@ -223,17 +224,17 @@ def _may_fail_natively(scope: Scope) -> bool:
     )
 
 
-def _needed(scope: Scope, region: Region, context: Live) -> frozenset[tuple[int, str]] | None:
+def _needed(scope: Scope, region: Tree, context: Live) -> frozenset[tuple[int, str]] | None:
     """The outcomes that all of `region` hangs on, unless `context` already implies them."""
-    steps = steps_of(region)
+    steps = leaves(region)
     live = scope.live[steps[0]]
     if live is None or scope.refines(context, live):
         return None
     return live if all(scope.refines(scope.live[step], live) for step in steps) else None
 
 
-def _within(scope: Scope, region: Region, live: Live) -> bool:
-    return all(scope.refines(scope.live[step], live) for step in steps_of(region))
+def _within(scope: Scope, region: Tree, live: Live) -> bool:
+    return all(scope.refines(scope.live[step], live) for step in leaves(region))
 
 
 def _single_choice(scope: Scope, live: Live) -> int | None:

@@ -6,55 +6,20 @@ become `Branches`. What is left (an N-shaped part) runs level by level with a ba
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from translator.graph.scope import Scope
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    step: int
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    parts: tuple[Region, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Branches:
-    """Independent parts. With `limit`, at most that many of them run at once."""
-
-    parts: tuple[Region, ...]
-    limit: int | None = None
-
-
-Region = Leaf | Series | Branches
+from translator.graph.strategies.layout import Branches, Leaf, Series, Tree, leaves
 
 _MAX_NESTING = 60  # beyond this depth of series inside of branches, levels keep the machine flat
 
 
-def decompose(scope: Scope, limit: int | None = None) -> Region | None:
+def decompose(scope: Scope, limit: int | None = None) -> Tree | None:
     """The scope's order as a region, at most `limit` steps at once; None for a scope without steps."""
     if not scope.steps:
         return None
     return _bounded(scope, _region(scope, list(scope.order), 0), limit)
 
 
-def steps_of(region: Region) -> list[int]:
-    """The steps inside of a region, in the order of writing of the decomposition."""
-    found: list[int] = []
-    stack = [region]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, Leaf):
-            found.append(here.step)
-        else:
-            stack.extend(reversed(here.parts))
-    return found
-
-
-def width(region: Region) -> int:
+def width(region: Tree) -> int:
     """How many steps may run at once."""
     if isinstance(region, Leaf):
         return 1
@@ -64,7 +29,7 @@ def width(region: Region) -> int:
     return sum(widths) if region.limit is None else min(sum(widths), region.limit)
 
 
-def _region(scope: Scope, steps: list[int], depth: int) -> Region:
+def _region(scope: Scope, steps: list[int], depth: int) -> Tree:
     if len(steps) == 1:
         return Leaf(steps[0])
     if depth > _MAX_NESTING:
@@ -120,7 +85,7 @@ def _series(scope: Scope, steps: list[int]) -> list[list[int]]:
     return [sorted(part, key=scope.rank.__getitem__) for part in parts]
 
 
-def _levels(scope: Scope, steps: list[int]) -> Region:
+def _levels(scope: Scope, steps: list[int]) -> Tree:
     inside = set(steps)
     level: dict[int, int] = {}
     for step in steps:  # topological order
@@ -132,7 +97,7 @@ def _levels(scope: Scope, steps: list[int]) -> Region:
     return parts[0] if len(parts) == 1 else Series(parts)
 
 
-def _bounded(scope: Scope, region: Region, limit: int | None) -> Region:
+def _bounded(scope: Scope, region: Tree, limit: int | None) -> Tree:
     """The same order with at most `limit` steps at once: wide parts run level by level, each level bounded."""
     if limit is None or isinstance(region, Leaf) or width(region) <= limit:
         return region
@@ -140,7 +105,7 @@ def _bounded(scope: Scope, region: Region, limit: int | None) -> Region:
         return Series(tuple(_bounded(scope, part, limit) for part in region.parts))
     if all(isinstance(part, Leaf) for part in region.parts):
         return Branches(region.parts, limit)
-    flat = _levels(scope, sorted(steps_of(region), key=scope.rank.__getitem__))
+    flat = _levels(scope, sorted(leaves(region), key=scope.rank.__getitem__))
     if isinstance(flat, Series):
         return Series(tuple(_bounded(scope, part, limit) for part in flat.parts))
     return Branches(flat.parts, limit) if isinstance(flat, Branches) else flat

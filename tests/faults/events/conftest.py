@@ -16,12 +16,9 @@ from aslant.errors import NotFoundError, ServerError
 from aslant.events import Event
 from aslant.executions.records import Checkpoint, Execution, Failure, StepRecord
 from functions.publish_events.logic import Publisher
+from tests.mortal import Killed
 
 STARTED = 1_790_000_000_000
-
-
-class Killed(BaseException):
-    """The function's process is gone."""
 
 
 class Bus:

@@ -9,6 +9,7 @@ import pytest
 
 from aslant import bootstrap, keys
 from tests.faults.steps.support import Faulty
+from tests.unit.moto_aws import moto_aws
 from tests.unit.runtime.fakes import MemorySteps, one_write_at_a_time
 
 
@@ -16,23 +17,15 @@ from tests.unit.runtime.fakes import MemorySteps, one_write_at_a_time
 def dynamo(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Step records in DynamoDB by moto."""
     import boto3
-    from moto import mock_aws
 
-    from aslant.adapters import clients
     from aslant.adapters.dynamo_steps import DynamoSteps
     from aslant.adapters.s3_artifacts import S3Artifacts
 
     one_write_at_a_time(monkeypatch)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    clients.forget()
-    with mock_aws():
+    with moto_aws(monkeypatch):
         boto3.client("dynamodb").create_table(**keys.executions_table("records"))
         boto3.client("s3").create_bucket(Bucket="large")
         yield DynamoSteps("us-east-1", "records", S3Artifacts("us-east-1", "large"))
-    clients.forget()
 
 
 @pytest.fixture(params=["memory", "dynamo"])

@@ -10,12 +10,11 @@ from aslant.configs.base import Config
 from aslant.contracts import Json
 from aslant.ports import StepKey
 from aslant.step import StepRun, result, step
+from tests.mortal import Killed
+
+__all__ = ["KEY", "Context", "Effects", "Faulty", "Killed", "event"]
 
 KEY = StepKey("acme", "e1", "pay")
-
-
-class Killed(BaseException):
-    """The process is gone: nothing after this runs."""
 
 
 class Empty(Config):

@@ -15,9 +15,6 @@ from aslant.approvals.rules import Person
 from aslant.approvals.service import Approvals
 from aslant.configs.approval import ApprovalConfig
 from aslant.errors import AuthorizationError
-from tests.unit.runtime.conftest import aws
-
-__all__ = ["aws"]  # the fixture
 
 NOW = 1_700_000_000
 REF = keys.ApprovalRef("exec-1", "go_live", (2, 0), 0)

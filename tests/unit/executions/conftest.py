@@ -9,26 +9,16 @@ import pytest
 
 from aslant import keys
 from tests.unit.executions.memory import MemoryArtifacts, MemoryExecutions
+from tests.unit.moto_aws import moto_aws
 
 TABLE = "aslant-executions"
 
 
 @pytest.fixture(scope="module")
-def moto_aws() -> Iterator[None]:
-    """AWS by moto, with clients of its own."""
-    from moto import mock_aws
-
-    from aslant.adapters import clients
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-            patch.setenv(name, "testing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.delenv("AWS_PROFILE", raising=False)
-        clients.forget()
-        with mock_aws():
-            yield
-        clients.forget()
+def shared_aws() -> Iterator[None]:
+    """AWS by moto, for all tests of a module."""
+    with pytest.MonkeyPatch.context() as patch, moto_aws(patch):
+        yield
 
 
 def fresh_table() -> Any:
@@ -48,7 +38,7 @@ def make_store(request: pytest.FixtureRequest) -> Callable[[], Any]:
     """Makes an empty store."""
     if request.param == "memory":
         return MemoryExecutions
-    request.getfixturevalue("moto_aws")
+    request.getfixturevalue("shared_aws")
     return fresh_table
 
 

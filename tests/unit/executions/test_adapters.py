@@ -14,14 +14,14 @@ REGION = "us-east-1"
 
 
 @pytest.fixture
-def machines(moto_aws):
+def machines(shared_aws):
     from aslant.adapters.aws_machines import StepFunctionsMachines
 
     return StepFunctionsMachines(REGION)
 
 
 @pytest.fixture
-def machine(moto_aws, request):
+def machine(shared_aws, request):
     from aslant.adapters.clients import client
 
     definition = {"StartAt": "a", "States": {"a": {"Type": "Pass", "End": True}}}
@@ -58,7 +58,7 @@ def test_stopping_twice_and_what_is_not_there(machines, machine):
 
 
 @pytest.fixture
-def catalog(moto_aws, request):
+def catalog(shared_aws, request):
     from aslant.adapters.clients import client
     from aslant.adapters.dynamo_catalog import DynamoCatalog
 

@@ -126,7 +126,7 @@ HOSTILE = ["a", "a#", "a%23", "a#execution#b", "é"]
 
 
 @pytest.fixture(scope="module")
-def crowded(moto_aws):
+def crowded(shared_aws):
     """A table with the same hostile ids at every one of several hostile tenants."""
     from tests.unit.executions.conftest import fresh_table
 

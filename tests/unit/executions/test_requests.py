@@ -12,7 +12,7 @@ from tests.unit.executions.memory import T0
 
 
 @pytest.fixture
-def counted(moto_aws):
+def counted(shared_aws):
     """The store, and the names of the requests that it makes."""
     from aslant.adapters.clients import client
 

@@ -149,23 +149,6 @@ def sample() -> Callable[[str], dict[str, Any]]:
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """AWS by moto, with clients of its own."""
-    from moto import mock_aws
-
-    from aslant.adapters import clients
-
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    clients.forget()
-    with mock_aws():
-        yield
-    clients.forget()
-
-
-@pytest.fixture
 def store_of_approvals(aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table, the key and the role of timers that approvals need."""
     import boto3

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from translator.diagnostics import Findings
 from translator.expressions.tree import Literal
-from translator.graph.regions import Branches, Leaf, Region, Series
 from translator.graph.scope import Scope, build_graph
+from translator.graph.strategies.layout import Branches, Leaf, Series, Tree
 from translator.model.workflow import Case, Edge, Step, Workflow
 
 Spec = tuple[tuple[int, tuple[str, ...]], ...]  # the incoming edges of a step: predecessor, outcomes
@@ -81,11 +81,11 @@ def ancestors(specs: Sequence[Spec]) -> set[tuple[int, int]]:
     return pairs
 
 
-def leaves(region: Region) -> list[int]:
+def leaves(region: Tree) -> list[int]:
     return [region.step] if isinstance(region, Leaf) else [step for part in region.parts for step in leaves(part)]
 
 
-def ordered(region: Region) -> set[tuple[int, int]]:
+def ordered(region: Tree) -> set[tuple[int, int]]:
     """All pairs (before, after) that a region puts in order."""
     if isinstance(region, Leaf):
         return set()
@@ -97,7 +97,7 @@ def ordered(region: Region) -> set[tuple[int, int]]:
     return pairs
 
 
-def most_at_once(region: Region) -> int:
+def most_at_once(region: Tree) -> int:
     """How many steps a region may run side by side."""
     if isinstance(region, Leaf):
         return 1

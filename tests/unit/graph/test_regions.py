@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.graph.scopes import Spec, ancestors, dags, leaves, most_at_once, ordered, scope_of, series_parallel
-from translator.graph.regions import Branches, Leaf, Series, decompose, steps_of, width
+from translator.graph.regions import decompose, width
+from translator.graph.strategies.layout import Branches, Leaf, Series
+from translator.graph.strategies.layout import leaves as steps_of
 
 FEW = settings(max_examples=300, deadline=None, derandomize=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from aslant.commands import Limits, SealedCommands
 from aslant.errors import AuthorizationError, NotFoundError, SandboxError, StepTimeout, ValidationError
 from aslant.ports import CommandRequest
 
-PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+PYTHON = shutil.which("python3", path=os.defpath) or sys.executable  # one that everybody may read
 SECRET = "COMMANDS_TEST_SECRET"
 
 
@@ -66,10 +67,10 @@ def test_the_environment_is_its_own(run, monkeypatch):
 
 
 def test_the_folder_is_its_own_and_goes(run):
-    end = run("sh", "-c", "pwd; mkdir -p d/e && echo x >d/e/f && chmod 0 d/e d; touch $HOME/y && ls $HOME", cwd="work/here")
+    end = run("sh", "-c", "pwd; mkdir -p d/e && echo x >d/e/f && chmod 0 d/e d; touch $HOME/y && ls $HOME", cwd="inside/here")
     folder, *names = end.stdout.decode().split()
-    assert end.exit_code == 0 and folder.endswith("/work/here") and names == ["work", "y"]
-    assert not os.path.exists(folder.removesuffix("/work/here"))
+    assert end.exit_code == 0 and folder.endswith("/inside/here") and names == ["inside", "y"]
+    assert not os.path.exists(folder.removesuffix("/inside/here"))
 
 
 def test_only_listed_programs(run):

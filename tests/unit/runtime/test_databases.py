@@ -20,22 +20,6 @@ from aslant.errors import AuthorizationError, PayloadTooLarge, StepError, Valida
 from aslant.ports import QueryRequest, QueryStatement
 
 
-@pytest.fixture
-def aws(monkeypatch):
-    from moto import mock_aws
-
-    from aslant.adapters import clients
-
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    clients.forget()
-    with mock_aws():
-        yield
-    clients.forget()
-
-
 @pytest.mark.parametrize(("text", "given", "dialect", "style", "bound"), [
     ("SELECT $2, $1, $2", [1, 2], "postgresql", "$1", ("SELECT $1, $2, $1", [2, 1])),
     ("SELECT $2, $1, $2", [1, 2], "mysql", "?", ("SELECT ?, ?, ?", [2, 1, 2])),

@@ -173,10 +173,7 @@ def approvals(settings: Settings) -> Approvals:
     from aslant.executions.states import FINAL
 
     def goes_on(tenant: str, execution: str) -> bool:
-        from aslant.adapters.dynamo_executions import DynamoExecutions
-
-        store = DynamoExecutions(settings.region, settings.executions_table, artifacts(settings))
-        record = store.read(tenant, execution)
+        record = execution_store(settings).read(tenant, execution)
         return record is not None and record.status not in FINAL
 
     return Approvals(

@@ -6,7 +6,6 @@ execution ends as its latest run did, unless somebody paused it, cancelled it or
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,7 +31,6 @@ _RESULT: Mapping[str, Status] = {
     "SUCCEEDED": "completed", "FAILED": "failed", "TIMED_OUT": "timed_out", "ABORTED": "cancelled",
 }
 _AROUND = "An error occurred while executing the state"  # how Step Functions wraps what a state itself said
-_OF_STOPPED_CHILD = re.compile(r'"Status"\s*:\s*"ABORTED"')  # in the cause of a task that waited for an execution
 _HELD: frozenset[Status] = frozenset({"paused", "cancelled"})  # what children take over from their parents
 
 
@@ -238,7 +236,7 @@ class Recorder:
         if execution.status in ("pending", "running"):
             if notice.status == "ABORTED":
                 return self._parents_status(execution) or "cancelled"
-            if notice.status == "FAILED" and _OF_STOPPED_CHILD.search(notice.cause or ""):
+            if notice.status == "FAILED" and _by_a_stopped_child(notice):
                 return self._parents_status(execution) or result  # stopping a family may reach the children first
             return result
         if execution.status != "rolling_back":
@@ -318,6 +316,12 @@ class Recorder:
 
     def _now(self, execution: Execution) -> int:
         return max(self.clock(), execution.changed_at)
+
+
+def _by_a_stopped_child(notice: Notice) -> bool:
+    """Whether what failed is a task that waited for an execution which was stopped: the cause is its description then."""
+    cause = parsed(notice.cause)
+    return isinstance(cause, Mapping) and cause.get("Status") == "ABORTED"
 
 
 def _undoes(release: Release | None, notice: Notice) -> bool:

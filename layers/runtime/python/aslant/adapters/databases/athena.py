@@ -38,8 +38,7 @@ class Athena:
         guard.permit("athena", self.workgroup, self.tenant, self.allow)
         if len(request.statements) != 1 or request.isolation:
             raise ValidationError("Athena has no transactions: a step has one query")
-        bound = text.bind(request.statements[0].text, request.statements[0].values, "plain", "?")
-        text.check(bound, request.read_only)
+        (bound,) = text.prepared(request, "plain", "?")
         arguments: dict[str, Any] = {"QueryString": bound.text, "WorkGroup": self.workgroup}
         context = {key: value for key, value in (("Database", self.name), ("Catalog", self.catalog)) if value}
         if context:

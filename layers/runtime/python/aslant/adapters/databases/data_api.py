@@ -39,9 +39,8 @@ class RdsDataApi:
             guard.permit("rds", arn, self.tenant, self.allow)
         postgres = self.kind == "postgresql"
         dialect: text.Dialect = "postgresql" if postgres else "mysql"
-        statements = [text.bind(each.text, each.values, dialect, ":p1") for each in request.statements]
+        statements = text.prepared(request, dialect, ":p1")
         for each in statements:
-            text.check(each, request.read_only)
             if request.read_only and not postgres and each.verb == "WITH":
                 raise AuthorizationError("WITH can write in MySQL, and the Data API has no sessions that only read")
         if request.isolation and not postgres:

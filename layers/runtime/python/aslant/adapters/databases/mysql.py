@@ -50,9 +50,7 @@ class MySql:
         import pymysql
 
         deadline = time.monotonic() + request.timeout
-        statements = [text.bind(each.text, each.values, "mysql", "?") for each in request.statements]
-        for each in statements:
-            text.check(each, request.read_only)
+        statements = text.prepared(request, "mysql", "?")
         values = [[_literal(value) for value in each.values] for each in statements]
         try:
             with self._connection(request, deadline) as connection:

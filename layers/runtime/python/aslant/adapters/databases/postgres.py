@@ -56,9 +56,7 @@ class Postgres:
         import psycopg
 
         deadline = time.monotonic() + request.timeout
-        statements = [text.bind(each.text, each.values, "postgresql", "$1") for each in request.statements]
-        for each in statements:
-            text.check(each, request.read_only)
+        statements = text.prepared(request, "postgresql", "$1")
         values = [[_parameter(value) for value in each.values] for each in statements]
         try:
             with self._connection(request, deadline) as connection:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from aslant.contracts import Json
 from aslant.errors import AuthorizationError, ValidationError
+from aslant.ports import QueryRequest
 
 Dialect = Literal["postgresql", "mysql", "plain"]
 Style = Literal["$1", "?", ":p1"]
@@ -92,6 +93,14 @@ def check(statement: Bound, read_only: bool) -> None:
         raise ValidationError(f"{statement.verb} is no statement of a query step: it begins and ends its transaction itself")
     if read_only and statement.verb not in _READING:
         raise AuthorizationError(f"{statement.verb or 'this'} is not among the statements that only read")
+
+
+def prepared(request: QueryRequest, dialect: Dialect, style: Style) -> list[Bound]:
+    """All statements of a request, bound and checked before the first is sent."""
+    statements = [bind(each.text, each.values, dialect, style) for each in request.statements]
+    for each in statements:
+        check(each, request.read_only)
+    return statements
 
 
 def words(text: str, dialect: Dialect) -> list[Token]:
