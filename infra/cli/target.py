@@ -118,7 +118,7 @@ def connected(args: argparse.Namespace) -> Iterator[Target]:
             if value:
                 os.environ[name] = value
         if address is not None:
-            clock.use(lambda: address.clock + (time.time() - address.real) * address.scale)
+            clock.use(lambda: address.clock + (time.time() - address.real) * address.scale, address.scale)
         yield Target(Settings.read(), url or "", local, getattr(args, "user", None) or _user())
     except NetworkError as error:
         raise UsageError(f"{url or 'AWS'} does not answer ({error})") from None

@@ -111,7 +111,7 @@ class LocalCloud:
             self.clock = self._runtime.clock = Clock(self.clock.scale, self._not_before)
             runtime.enter(self._runtime)
             stack.callback(runtime.leave)
-            times.use(lambda: self._runtime.clock.now().timestamp())
+            times.use(lambda: self._runtime.clock.now().timestamp(), self.clock.scale)
             stack.callback(times.use)
             stack.enter_context(_environment(self._environment | {
                 "AWS_DEFAULT_REGION": self.region, "AWS_REGION": self.region,

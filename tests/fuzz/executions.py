@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from aslant import bootstrap, skills
+from aslant import bootstrap, clock, skills
 from aslant.approvals.rules import Person
 from aslant.errors import StepError
 from aslant.executions.naming import keyed_id
@@ -98,14 +98,14 @@ class Steps(MortalSteps):
         with self.world.lock:
             self.world.steps[checks.idempotency_key(key)] = key
         # Functions end after a few seconds here, as a timeout of theirs says on AWS: then a lease is over soon.
-        given["lease_until"] = min(given["lease_until"], given["now"] + 8_000_000)
+        given["lease_until"] = min(given["lease_until"], given["now"] + 8_000_000 * SCALE)
         return super().begin(key, **given)
 
     def finished(self, key: StepKey, began: StepRecord, answer: StepRecord) -> None:
         if answer.owner != began.owner and not answer.settled:
             with self.world.lock:
                 self.world.overtaken[checks.idempotency_key(key)] += 1
-                if time.time() * 1e6 < (began.lease_until or 0):
+                if clock.now() * 1e6 < (began.lease_until or 0):
                     self.world.problems.append(f"{key} was done by somebody else under the lease of {began}")
 
     def _lost(self, key: StepKey) -> None:

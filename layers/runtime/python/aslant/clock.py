@@ -1,6 +1,6 @@
 """The time that executions go by. On AWS it is the real one; the local cloud's may run faster.
 
-Limits of work that really happens (leases, deadlines of an attempt) go by `time` instead.
+How long work may really take (the deadline of an attempt) goes by `time` instead; `pace` converts.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 _source: Callable[[], float] = time.time
+_pace = 1.0
 
 
 def now() -> float:
@@ -16,7 +17,12 @@ def now() -> float:
     return _source()
 
 
-def use(source: Callable[[], float] = time.time) -> None:
-    """From now on the time comes from `source`."""
-    global _source
-    _source = source
+def pace() -> float:
+    """How many of these seconds pass in a real one."""
+    return _pace
+
+
+def use(source: Callable[[], float] = time.time, pace: float = 1.0) -> None:
+    """From now on the time comes from `source`, where `pace` seconds pass in a real one."""
+    global _source, _pace
+    _source, _pace = source, pace

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from aslant import clock
 from aslant.contracts import Json
 from aslant.errors import StepError, StepInProgress
 from aslant.executions.records import Failure, StepRecord
@@ -28,15 +29,19 @@ _PAUSE = 0.05       # seconds before the first repetition, doubled up to a secon
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """`now` is in epoch microseconds; `sleep` takes seconds."""
+    """`now` is in epoch microseconds, as records have it; `pace` of its seconds pass in a real one; `sleep` takes real ones."""
 
-    now: Callable[[], int] = lambda: time.time_ns() // 1000
+    now: Callable[[], int] = lambda: round(clock.now() * 1e6)
     sleep: Callable[[float], None] = time.sleep
+    pace: Callable[[], float] = clock.pace
 
 
 @dataclass(slots=True)
 class Lease:
-    """An invocation's hold on a step. `limit` are the seconds of this attempt, `longest` those until the function ends."""
+    """An invocation's hold on a step.
+
+    `limit` are the real seconds of this attempt, `longest` those until the function ends.
+    """
 
     store: StepStore
     key: StepKey
@@ -94,7 +99,7 @@ class Lease:
             return
 
     def _begin(self) -> tuple[bool, StepRecord]:
-        lease_until = self._start + _micro(self.limit + min(_SLACK, self.limit / 5))
+        lease_until = self._start + round((self.limit + min(_SLACK, self.limit / 5)) * self.clock.pace() * 1e6)
         try:
             return self._repeated(lambda: self.store.begin(
                 self.key, type=self.type, run=self.run, owner=self.owner, now=self.clock.now(), lease_until=lease_until,
@@ -118,8 +123,5 @@ class Lease:
             pause = min(1.0, 2 * pause)
 
     def _left(self, until: float) -> float:
-        return until - (self.clock.now() - self._start) / 1e6
-
-
-def _micro(seconds: float) -> int:
-    return round(seconds * 1e6)
+        """Real seconds until `until`."""
+        return until - (self.clock.now() - self._start) / 1e6 / self.clock.pace()
