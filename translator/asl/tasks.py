@@ -13,6 +13,7 @@ from translator.asl.failures import CAUSE, ERROR, ERROR_OF_CHILD, error_from, er
 from translator.asl.plan import Run
 from translator.asl.retries import retry_rules
 from translator.asl.values import Deferred, Writer, literal, query
+from translator.diagnostics import NOWHERE
 from translator.expressions.jsonata import text_literal
 from translator.expressions.references import slots
 from translator.expressions.serialize import dump
@@ -261,7 +262,8 @@ def evaluate_state(
     writer = machine.writer(block, step, machine.own_input(block, step))
     config = evaluation(writer, deferred.expressions)
     for node, reason in zip(deferred.expressions, deferred.reasons, strict=True):
-        machine.findings.add(rules.LAMBDA_EXPRESSION, f"{step.id!r}: {reason}", getattr(node, "at", step.at))
+        at = getattr(node, "at", NOWHERE)  # values that were put together have no place of their own
+        machine.findings.add(rules.LAMBDA_EXPRESSION, f"{step.id!r}: {reason}", step.at if at == NOWHERE else at)
     state = invoke(machine, writer, run, config, {}, "transform")
     if step.id in machine.recorded_items:
         state["Arguments"]["Payload"]["part"] = "items"  # the name under which a rollback finds them
