@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import os
 import threading
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from aslant import clock as times
 from infra.local import runtime
@@ -102,6 +103,7 @@ class LocalCloud:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        import boto3
         from moto import mock_aws
 
         load_interpreter()
@@ -120,6 +122,7 @@ class LocalCloud:
             stack.enter_context(mock_aws(config={
                 "stepfunctions": {"execute_state_machine": True}, "lambda": {"use_docker": False},
             }))  # fmt: skip
+            cast(Any, boto3).DEFAULT_SESSION = _session()
             if self._journal is not None:
                 import infra.local.moto_patches.keeping  # noqa: F401  more patches, of services that are only kept
             install(stack)
@@ -237,6 +240,14 @@ class LocalCloud:
             self._runtime.executions[arn].stop(stop_date=None, error=None, cause="the local cloud was closed")
         _join("aslant-execution", "aslant-item", until=time.monotonic() + 5)
         _join("aslant-state", until=time.monotonic() + 0.5)  # a handler that hangs is left behind
+
+
+@functools.cache
+def _session() -> Any:
+    """One for all clouds of a process: a session that is new reads the descriptions of all services again (0.3 s a cloud)."""
+    import boto3
+
+    return boto3.Session()
 
 
 def _join(*names: str, until: float) -> None:

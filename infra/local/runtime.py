@@ -60,7 +60,6 @@ class Runtime:
     finished: dict[str, threading.Event] = field(default_factory=dict)
     children: dict[str, list[str]] = field(default_factory=dict)  # ARN of a parent -> those it waits for
     tokens: dict[str, Any] = field(default_factory=dict)  # task token -> moto's CallbackEndpoint
-    clients: dict[tuple[str, str], Any] = field(default_factory=dict)  # (service, region) -> boto3 client
     closing: bool = False
     written: Callable[[list[Write]], None] | None = None  # told what each request to DynamoDB changed, in order
     delivery: Delivery | None = None

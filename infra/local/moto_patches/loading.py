@@ -35,6 +35,7 @@ def load_interpreter() -> None:
             api,
             attempts,
             control,
+            encryption,
             evaluation,
             events,
             iteration,

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 from moto.awslambda.exceptions import UnknownFunctionException
@@ -96,19 +96,24 @@ def backend_invoke(
 
 
 class ClientMaker:
-    """Stands in for the `boto3` module where moto makes a client for each task (30 ms each)."""
+    """Stands in for the `boto3` module where moto makes a client for each task (30 ms each).
 
-    @staticmethod
-    def client(*, service_name: str, region_name: str, **kwargs: Any) -> Any:
+    Clients are made once in a process: they know nothing of the cloud that answers them.
+    """
+
+    _lock = threading.Lock()
+    _clients: ClassVar[dict[tuple[str, str], Any]] = {}
+
+    @classmethod
+    def client(cls, *, service_name: str, region_name: str, **kwargs: Any) -> Any:
         import boto3
 
-        runtime = current()
         key = (service_name, region_name)
-        with runtime.lock:
-            client = runtime.clients.get(key)
+        with cls._lock:
+            client = cls._clients.get(key)
             if client is None:
                 make: Any = boto3.client
-                client = runtime.clients[key] = make(service_name=service_name, region_name=region_name, **kwargs)
+                client = cls._clients[key] = make(service_name=service_name, region_name=region_name, **kwargs)
         return client
 
 
