@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from translator.asl.block import Origin
-from translator.asl.check import check_machine
+from translator.asl.check import check_limits, check_machine
 from translator.asl.estimate import Estimate, estimate
 from translator.asl.machine import emit_machine
 from translator.diagnostics import Diagnostic, Findings, TranslatorError
@@ -197,17 +197,14 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compi
         recorded=undo.recorded if undo is not None else frozenset(), items=undo.items if undo is not None else frozenset(),
         undone_children=undo.children if undo is not None else frozenset(), rolls_back=undo is not None and undo.starts,
     )
+    kind = "EXPRESS" if read.workflow.settings.execution == "express" else "STANDARD"
     check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings)
+    if not findings.has_errors:
+        check_limits(emitted.definition, emitted.origins, read.workflow, findings, kind=kind, lengths=emitted.lengths)
     rollback = _emit_rollback(read, undo, workflows) if undo is not None else None
     if findings.has_errors:
         raise TranslatorError(findings.sorted())
-    figures = estimate(emitted.definition)
-    if figures.cost.events[1] > 12_500:
-        findings.add(
-            asl_rules.HISTORY_NEAR,
-            f"about {figures.cost.events[1]:,} of 25,000 events when every loop has {figures.items} items",
-            read.workflow.at,
-        )
+    figures = estimate(emitted.definition, lengths=emitted.lengths)
     return Compilation(
         read.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, findings.sorted(),
         emitted.origins, figures, read.graph, rollback, emitted.rollbacks,
@@ -217,6 +214,10 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compi
 def _emit_rollback(read: _Read, undo: Rollback, workflows: Mapping[str, Workflow]) -> Compilation:
     emitted = emit_machine(undo.workflow, undo.graph, workflows, read.findings, recorded=undo.undos)
     check_machine(emitted.definition, emitted.origins, undo.graph, undo.workflow, read.findings)
+    if not read.findings.has_errors:
+        check_limits(
+            emitted.definition, emitted.origins, undo.workflow, read.findings, kind="STANDARD", lengths=emitted.lengths
+        )
     return Compilation(
         undo.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, (), emitted.origins,
         estimate(emitted.definition), undo.graph, None, emitted.rollbacks,

@@ -1,25 +1,22 @@
 """Proves a finished machine against the definition. Shares nothing with the emitter but the map from states to steps.
 
-Every target exists; every state can be reached; names and sizes are inside AWS's limits; every step of the definition has a
+Every target exists; every state can be reached; AWS's limits are kept (`limits.py`); every step of the definition has a
 state; and for every edge the step before it comes first on every path and is never beside it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from translator.asl.block import Origin
-from translator.diagnostics import Findings
+from translator.asl.limits import measures
+from translator.diagnostics import Findings, Position
 from translator.findings import asl as rules
 from translator.graph.scope import Graph
 from translator.model.workflow import Workflow
 
-MAX_BYTES = 1024 * 1024
-MAX_NAME = 80
-MAX_INLINE = 40
 TERMINAL = frozenset({"Succeed", "Fail"})
 
 
@@ -38,11 +35,6 @@ def check_machine(
     definition: Mapping[str, Any], origins: Mapping[str, Origin], graph: Graph, workflow: Workflow, findings: Findings
 ) -> None:
     """Findings for everything that is wrong with the machine; none for a right one."""
-    size = len(json.dumps(definition, ensure_ascii=False, separators=(",", ":")).encode())
-    if size > MAX_BYTES:
-        findings.add(rules.DEFINITION_SIZE, f"the state machine has {size:,} bytes; AWS takes {MAX_BYTES:,}", workflow.at)
-    elif size > MAX_BYTES * 0.8:
-        findings.add(rules.DEFINITION_SIZE_NEAR, f"the state machine has {size:,} of {MAX_BYTES:,} bytes", workflow.at)
     problems: list[str] = []
     maps = list(_maps(definition, ()))
     seen: set[str] = set()
@@ -70,6 +62,38 @@ def check_machine(
                             problems.append(f"{before!r} does not come before {step.id!r}")
     for problem in dict.fromkeys(problems):
         findings.add(rules.BROKEN_MACHINE, problem, workflow.at)
+
+
+def check_limits(
+    definition: Mapping[str, Any], origins: Mapping[str, Origin], workflow: Workflow, findings: Findings, *,
+    kind: str, lengths: Mapping[str, int],
+) -> None:
+    """Findings for limits of AWS that the machine is beyond, or near. `kind`, `lengths`: see `measures`."""
+    for one in measures(definition, kind=kind, lengths=lengths):
+        at = _place(one.state, origins, workflow)
+        if one.limit == "bytes of the definition":
+            what = f"the state machine has {one.found:,} bytes; AWS takes {one.most:,}"
+            if one.exceeded:
+                findings.add(rules.DEFINITION_SIZE, what, at)
+            else:
+                findings.add(rules.DEFINITION_SIZE_NEAR, f"the state machine has {one.found:,} of {one.most:,} bytes", at)
+        elif one.limit.startswith("history events"):
+            of = " of a child execution" if one.limit != "history events" else ""
+            findings.add(rules.HISTORY_NEAR, f"about {one.found:,} of {one.most:,} events{of}" + _loops(lengths), at)
+        elif one.exceeded and one.limit.startswith("bytes of"):
+            findings.add(rules.VALUE_SIZE, f"the state {one.state!r} holds {one.found:,} bytes; AWS takes {one.most:,}", at)
+        elif one.exceeded:
+            findings.add(rules.BROKEN_MACHINE, str(one), at)
+
+
+def _loops(lengths: Mapping[str, int]) -> str:
+    return " when every loop has 10 items" if not lengths else " when loops of unknown length have 10 items"
+
+
+def _place(state: str, origins: Mapping[str, Origin], workflow: Workflow) -> Position:
+    """Where the step of a state is written; the workflow where it belongs to none."""
+    origin = origins.get(state)
+    return origin.position if origin is not None and origin.step else workflow.at
 
 
 def _maps(machine: Mapping[str, Any], path: tuple[tuple[str, int], ...]) -> Iterator[_Map]:
@@ -104,8 +128,6 @@ def _check_map(one: _Map, seen: set[str], answers: set[str]) -> Iterator[str]:
     states = one.states
     one.number = {name: position for position, name in enumerate(states)}
     for name, state in states.items():
-        if len(name) > MAX_NAME:
-            yield f"the state name {name!r} is longer than {MAX_NAME} characters"
         if name in seen:
             yield f"the state name {name!r} is used twice"
         seen.add(name)
@@ -117,11 +139,6 @@ def _check_map(one: _Map, seen: set[str], answers: set[str]) -> Iterator[str]:
             yield f"the choice {name!r} has no default"
         elif not ends and state["Type"] != "Choice" and "Next" not in state:
             yield f"{name!r} goes nowhere"
-        if state["Type"] == "Map" and not 0 <= state.get("MaxConcurrency", 0) <= MAX_INLINE:
-            yield f"{name!r} runs more than {MAX_INLINE} items at once"
-        for variable in state.get("Assign", {}):
-            if len(variable) > MAX_NAME:
-                yield f"the variable {variable!r} is longer than {MAX_NAME} characters"
     yield from _find_reach(one, answers)
 
 

@@ -10,6 +10,7 @@ from translator.asl import escalations, native, tasks
 from translator.asl.approvals import approval_step
 from translator.asl.block import Block, Machine, Origin, State, close
 from translator.asl.children import child_step
+from translator.asl.distribution import length_of
 from translator.asl.failures import error_from, hand_over, left_inside, name_failed_steps, tells_statuses
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
 from translator.asl.retries import retry_rules
@@ -367,7 +368,11 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
     retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
     if retry:
         state["Retry"] = retry
-    return tasks.finish(machine, block, run, state, "$states.result", following, inner=[inner]), writer.deferred
+    name = tasks.finish(machine, block, run, state, "$states.result", following, inner=[inner])
+    known = length_of(step, machine.workflow)
+    if known is not None:
+        machine.lengths[name] = known
+    return name, writer.deferred
 
 
 def _outcome(choice: Step, names: frozenset[str], source: str) -> str:

@@ -2,13 +2,14 @@
 
 A transition is counted for each state entered, as AWS bills it. History events are those of
 https://docs.aws.amazon.com/step-functions/latest/apireference/API_HistoryEvent.html: a loop is counted with `items` items.
+What a Distributed Map runs has histories of its own, so that it costs transitions and calls, but no events.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -55,11 +56,52 @@ class Estimate:
 
 _EVENTS = {"Pass": 2, "Choice": 2, "Wait": 2, "Succeed": 2, "Fail": 1, "Task": 5, "Parallel": 4, "Map": 4}
 _START_AND_END = Cost(events=(2, 2))
+_MAP_RUN = Cost(events=(2, 2))  # it is started and succeeds
 
 
-def estimate(definition: Mapping[str, Any], items: int = 10) -> Estimate:
+@dataclass(frozen=True, slots=True)
+class _Loops:
+    """How many items loops have: by their states' names where it is known, else none to `items`."""
+
+    items: int
+    known: Mapping[str, int]
+
+    def bounds(self, name: str, state: Mapping[str, Any]) -> tuple[int, int]:
+        fixed = state.get("Items")
+        length = len(fixed) if isinstance(fixed, list) else self.known.get(name)
+        return (0, self.items) if length is None else (length, length)
+
+
+def estimate(definition: Mapping[str, Any], items: int = 10, lengths: Mapping[str, int] | None = None) -> Estimate:
+    """`lengths`: how many items the loops in these states have, where that is known."""
     text = json.dumps(definition, ensure_ascii=False, separators=(",", ":"))
-    return Estimate(_count(definition), len(text.encode()), _START_AND_END + _machine(definition, items), items)
+    cost = _START_AND_END + _machine(definition, _Loops(items, lengths or {}))
+    return Estimate(_count(definition), len(text.encode()), cost, items)
+
+
+def executions(
+    definition: Mapping[str, Any], items: int = 10, lengths: Mapping[str, int] | None = None
+) -> Iterator[tuple[str, bool, int]]:
+    """Every Distributed Map: its name, whether its executions are Express, and how many events one of them has at most."""
+    for name, state in definition["States"].items():
+        for inner in _inner(state):
+            if _is_distributed(state):
+                express = inner["ProcessorConfig"].get("ExecutionType") == "EXPRESS"
+                cost = _START_AND_END + _machine(inner, _Loops(items, lengths or {}))
+                yield name, express, cost.events[1]
+            yield from executions(inner, items, lengths)
+
+
+def heaviest(definition: Mapping[str, Any], items: int = 10, lengths: Mapping[str, int] | None = None) -> str:
+    """The outermost state that makes half of all events or more; empty when there is none."""
+    loops = _Loops(items, lengths or {})
+    events = {name: _state(name, state, loops).events[1] for name, state in definition["States"].items()}
+    name = max(events, key=lambda name: events[name])
+    return name if 2 * events[name] > sum(events.values()) else ""
+
+
+def _is_distributed(state: Mapping[str, Any]) -> bool:
+    return bool(state["Type"] == "Map" and state["ItemProcessor"].get("ProcessorConfig", {}).get("Mode") == "DISTRIBUTED")
 
 
 def _count(machine: Mapping[str, Any]) -> int:
@@ -72,7 +114,7 @@ def _inner(state: Mapping[str, Any]) -> list[Any]:
     return [state["ItemProcessor"]] if state["Type"] == "Map" else []
 
 
-def _machine(machine: Mapping[str, Any], items: int) -> Cost:
+def _machine(machine: Mapping[str, Any], loops: _Loops) -> Cost:
     """The cost from the start on, over all paths; states are looked at after everything that they lead to."""
     states = machine["States"]
     known: dict[str, Cost] = {}
@@ -94,7 +136,7 @@ def _machine(machine: Mapping[str, Any], items: int) -> Cost:
         for target in ways:
             if target in known:
                 after = known[target] if after is None else after.either(known[target])
-        known[name] = _state(state, items) + (after or Cost())
+        known[name] = _state(name, state, loops) + (after or Cost())
     return known[machine["StartAt"]]
 
 
@@ -105,7 +147,7 @@ def _ways(state: Mapping[str, Any]) -> list[str]:
     return [state["Next"]] if "Next" in state else []
 
 
-def _state(state: Mapping[str, Any], items: int) -> Cost:
+def _state(name: str, state: Mapping[str, Any], loops: _Loops) -> Cost:
     kind = state["Type"]
     events = _EVENTS[kind]
     calls = 0
@@ -116,12 +158,13 @@ def _state(state: Mapping[str, Any], items: int) -> Cost:
     cost = Cost((1, 1), (events, events), (calls, calls))
     if kind == "Parallel":
         for branch in state["Branches"]:
-            cost += _machine(branch, items) + Cost(events=(1, 1))
+            cost += _machine(branch, loops) + Cost(events=(1, 1))
     elif kind == "Map":
-        body = _machine(state["ItemProcessor"], items) + Cost(events=(2, 2))
-        fixed = state["Items"]
-        number = len(fixed) if isinstance(fixed, list) else None
-        cost += body.times(number if number is not None else 0, number if number is not None else items)
+        body = _machine(state["ItemProcessor"], loops) + Cost(events=(2, 2))
+        if _is_distributed(state):
+            body = replace(body, events=(0, 0))
+            cost += _MAP_RUN
+        cost += body.times(*loops.bounds(name, state))
     return cost
 
 

@@ -39,6 +39,7 @@ class Emitted:
     functions: Mapping[str, str]
     workflows: Mapping[str, str]
     rollbacks: Mapping[str, str]
+    lengths: Mapping[str, int]  # how many items the loops in these states have, where that is known
 
 
 def emit_machine(
@@ -100,7 +101,10 @@ def emit_machine(
     definition: dict[str, Any] = {"Comment": _comment(workflow), "QueryLanguage": "JSONata"}
     if workflow.settings.timeout is not None:
         definition["TimeoutSeconds"] = max(1, math.ceil(workflow.settings.timeout))
-    return Emitted(definition | close(block, start), machine.origins, machine.functions, machine.workflows, machine.rollbacks)
+    return Emitted(
+        definition | close(block, start), machine.origins, machine.functions, machine.workflows, machine.rollbacks,
+        machine.lengths,
+    )
 
 
 def _read_recorded(recorded: frozenset[str], graph: Graph, workflow: Workflow, variables: Variables) -> None:

@@ -7,7 +7,8 @@ from translator.diagnostics import Rule, Severity
 DEFINITION_SIZE = Rule("A001", Severity.ERROR, "state machine too large",
     "AWS takes definitions of up to 1 MiB. Move parts of the workflow into workflows of their own (`type: workflow`).")
 DEFINITION_SIZE_NEAR = Rule("A002", Severity.WARNING, "state machine near its size limit",
-    "The definition has more than 80 % of the 1 MiB that AWS takes.")
+    "The definition has more than half of the 1 MiB that AWS takes. From 80 % on, parts of it become state machines of their"
+    " own.")
 HISTORY_NEAR = Rule("A003", Severity.WARNING, "history near its limit",
     "A Standard execution ends with an error after 25,000 events. Loops count for each item: move a long loop's body or a part"
     " of the steps into a workflow of its own.")
@@ -51,6 +52,9 @@ NO_NOTIFICATION = Rule("A018", Severity.WARNING, "nobody to notify",
 TOO_MUCH_OUTPUT = Rule("A022", Severity.ERROR, "result cannot be put together",
     "What a branch or an iteration gives is put together from its last steps, in one expression of at most 32,000 characters."
     " Let one step that comes last combine what is needed.")
+VALUE_SIZE = Rule("A023", Severity.ERROR, "value too large for a state",
+    "A state takes, gives and assigns 256 KiB of JSON at most. Put a text or list of that size into the input, a file or the"
+    " answer of a step instead of the definition.")
 NOTHING_TO_UNDO = Rule("A019", Severity.WARNING, "rollback without anything to undo",
     "`rollback` and `compensate` run the compensations of completed steps, newest first, and `rollback` the workflow's rollback"
     " steps after them. Give steps a `compensation`, or the workflow `rollback` steps.")
