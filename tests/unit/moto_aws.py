@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, cast
 
 import pytest
+
+
+@functools.cache
+def _session() -> Any:
+    """One for all tests of a process: a new one reads the descriptions of the services again."""
+    import boto3
+
+    return boto3.Session()
 
 
 @contextmanager
 def moto_aws(patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Inside, boto3 talks to moto."""
+    import boto3
     from moto import mock_aws
 
     from aslant.adapters import clients
@@ -21,5 +32,6 @@ def moto_aws(patch: pytest.MonkeyPatch) -> Iterator[None]:
     patch.delenv("AWS_PROFILE", raising=False)
     clients.forget()
     with mock_aws():
+        cast(Any, boto3).DEFAULT_SESSION = _session()
         yield
     clients.forget()

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from aslant import clock
+from aslant.adapters import clients
 from aslant.adapters.aws_scheduler import SchedulerTimers
 from aslant.errors import ValidationError
+from tests.unit.moto_aws import moto_aws
 
 ROLE = "arn:aws:iam::123456789012:role/timers"
 LATER = 4_000_000_000
@@ -17,16 +19,8 @@ LATER = 4_000_000_000
 
 @pytest.fixture
 def scheduler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    from moto import mock_aws
-
-    from aslant.adapters import clients
-
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    clients.forget()
-    with mock_aws():
+    with moto_aws(monkeypatch):
         yield clients.client("scheduler", "us-east-1")
-    clients.forget()
 
 
 def only(scheduler: Any) -> Any:
