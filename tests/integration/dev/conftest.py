@@ -22,8 +22,7 @@ def dev(tmp_path: Path) -> Iterator[Callable[..., Dev]]:
 
     yield start
     for one in started:
-        if one.process.poll() is None:
-            one.kill()
+        one.kill()
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -46,42 +46,65 @@ def fails_until(name, file):
 '''
 
 
+# A process that has imported what is slow to import; each `aslant dev` is a fork of it, otherwise a process like any other.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.integration.dev.warm"])
+
+
 class Dev:
     """A process in a folder. `document` is what it said when it was ready."""
 
     def __init__(self, folder: Path, *argv: str) -> None:
         self.folder = folder
         (folder / "skills.py").write_text(SKILLS, encoding="utf-8")
-        self._errors = (folder / "errors.txt").open("a+", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "infra.cli.main", "dev", "--json", "--port", "0", "--skills", "skills.py", *argv],
-            cwd=folder, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, text=True,
-            start_new_session=True, preexec_fn=_heed_interrupts,
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, f"it ended with {self.process.wait(10)}: {self.errors()}"
+        given = ["dev", "--json", "--port", "0", "--skills", "skills.py", *argv]
+        reader, writer = FORKS.Pipe(duplex=False)
+        self.process = FORKS.Process(target=_become, args=(given, str(folder), environment(), writer))
+        self.process.start()
+        writer.close()
+        with os.fdopen(os.dup(reader.fileno()), encoding="utf-8") as output:
+            line = output.readline()
+        reader.close()
+        if not line:
+            self.process.join(LIMIT)
+            raise AssertionError(f"it ended with {self.process.exitcode}: {self.errors()}")
         self.document: dict[str, Any] = json.loads(line)
+
+    @property
+    def pid(self) -> int:
+        assert self.process.pid is not None
+        return self.process.pid
 
     def errors(self) -> str:
         return (self.folder / "errors.txt").read_text(encoding="utf-8")
 
     def kill(self) -> None:
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.communicate()
-        self._errors.close()
+        self.process.kill()
+        self.process.join(LIMIT)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Ends it in order; its exit code."""
-        if self.process.poll() is None:
-            os.kill(self.process.pid, number)
-        self.process.communicate(timeout=LIMIT)
-        self._errors.close()
-        return self.process.returncode
+        if self.process.is_alive():
+            os.kill(self.pid, number)
+        self.process.join(LIMIT)
+        assert self.process.exitcode is not None, "it does not end"
+        return self.process.exitcode
 
 
-def _heed_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test run in the background ignores them
+def _become(argv: list[str], folder: str, variables: dict[str, str], writer: Any) -> None:
+    """In the fork: what the shell would have set, then the command as its console script calls it."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the server ignores interrupts
+    os.dup2(writer.fileno(), 1)
+    writer.close()
+    os.dup2(os.open("errors.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), 2)
+    # Those of the server know the kind of file that they were opened on.
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", encoding="utf-8"), open(2, "w", encoding="utf-8")  # noqa: SIM115
+    sys.argv = ["aslant", *argv]
+    sys.exit(main())
 
 
 class Line:

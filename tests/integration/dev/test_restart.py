@@ -7,17 +7,15 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infra.local.home import Home
-from tests.integration.cli.processes import environment
-from tests.integration.dev.running import LIMIT, Dev, Line
+from tests.integration.dev.running import Dev, Line
 
 CHILD = """\
 dialect: canonical
@@ -43,7 +41,7 @@ steps:
           - {id: after_odd, type: skill, depends_on: [odd], config: {skill: note, parameters: {name: after_odd}}}
       - name: right
         steps:
-          - {id: nap, type: wait, seconds: 2}
+          - {id: nap, type: wait, seconds: 1}
           - {id: right, type: skill, depends_on: [nap], config: {skill: note, parameters: {name: right, seconds: 0.1}}}
   - {id: ask, type: approval, depends_on: [both], config: {message: "On?", timeout: 3600}}
   - {id: kid, type: workflow, workflow: child, depends_on: [ask]}
@@ -86,7 +84,7 @@ def test_killed_at_any_moment_it_goes_on_and_repeats_nothing_that_was_finished(
     before: list[tuple[set[str], int]] = []  # what was recorded at each kill, and how many notes there were
     approved = False
     for _ in range(5):
-        until = time.monotonic() + choice.uniform(0.2, 3.0)
+        until = time.monotonic() + choice.uniform(0.2, 1.2)
         while time.monotonic() < until:
             if not approved and line.json("approvals", id):
                 line.json("approve", id[:8], "ask", "--comment", "yes")
@@ -120,7 +118,7 @@ dialect: canonical
 id: slow
 steps:
   - {id: ask, type: approval, config: {message: "On?", timeout: 3600}}
-  - {id: nap, type: wait, seconds: 8, depends_on: [ask]}
+  - {id: nap, type: wait, seconds: 4, depends_on: [ask]}
 """, encoding="utf-8")
     running = dev("slow.yaml")
     id = line.start("slow")
@@ -137,8 +135,8 @@ steps:
     assert [one["why"] for one in ended["runs"]] == ["start", "recover", "recover"]
     # The deadline is the one of the first wait, so the second is shorter by what was gone of it.
     end = _seconds(_step(ended, "nap")["finished_at"])
-    assert _seconds(nap["started_at"]) + 7.5 <= end
-    assert _step(ended, "nap")["duration"] < 8 or end < _seconds(nap["started_at"]) + 12
+    assert _seconds(nap["started_at"]) + 3.5 <= end
+    assert _step(ended, "nap")["duration"] < 4 or end < _seconds(nap["started_at"]) + 8
 
 
 def test_what_rested_goes_on_after_a_restart_as_it_would_have_before(
@@ -149,7 +147,7 @@ dialect: canonical
 id: rests
 steps:
   - {id: odd, type: skill, on_failure: continue, config: {skill: shaky, parameters: {name: odd}}}
-  - {id: nap, type: wait, seconds: 5, depends_on: [odd]}
+  - {id: nap, type: wait, seconds: 2, depends_on: [odd]}
   - {id: end, type: skill, depends_on: [nap], config: {skill: fails_until, parameters: {name: end, file: ready}}}
 """, encoding="utf-8")
     running = dev("rests.yaml")
@@ -176,7 +174,7 @@ dialect: canonical
 id: saga
 steps:
   - {id: a, type: skill, config: {skill: note, parameters: {name: a}},
-     compensation: {id: undo_a, type: skill, config: {skill: note, parameters: {name: undo-a, seconds: 3}}}}
+     compensation: {id: undo_a, type: skill, config: {skill: note, parameters: {name: undo-a, seconds: 1.5}}}}
   - {id: b, type: skill, depends_on: [a], config: {skill: note, parameters: {name: b}},
      compensation: {id: undo_b, type: skill, config: {skill: note, parameters: {name: undo-b}}}}
   - {id: c, type: skill, depends_on: [b], on_failure: rollback, config: {skill: shaky, parameters: {name: c}}}
@@ -195,7 +193,7 @@ def test_time_that_runs_faster_does_not_go_back(dev: Callable[..., Dev], line: L
     (tmp_path / "day.yaml").write_text("""\
 dialect: canonical
 id: day
-steps: [{id: nap, type: wait, seconds: 7200}]
+steps: [{id: nap, type: wait, seconds: 1800}]
 """, encoding="utf-8")
     running = dev("day.yaml", "--time-scale", "720")
     id = line.start("day")
@@ -204,12 +202,13 @@ steps: [{id: nap, type: wait, seconds: 7200}]
     dev("--time-scale", "720")
     ended = line.status(id, "completed")
     assert first["started_at"] < first["steps"][0]["started_at"] < ended["finished_at"]
-    assert 7200 <= ended["duration"] < 7200 + 720 * 60
+    assert 1800 <= ended["duration"] < 1800 + 720 * 60
     assert all(one["started_at"] < (one["ended_at"] or "9") for one in ended["runs"])
 
 
-def _step(view: dict, name: str) -> dict:
-    return next(step for step in view["steps"] if step["step"] == name)
+def _step(view: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(step for step in view["steps"] if step["step"] == name)
+    return found
 
 
 def _seconds(text: str) -> float:
@@ -242,21 +241,13 @@ steps:
     assert line.json("show", id)["status"] == "running"
 
 
-def test_one_process_for_a_directory(dev: Callable[..., Dev], tmp_path: Path) -> None:
+def test_one_process_for_a_directory(dev: Callable[..., Dev], line: Line) -> None:
     running = dev()
-    second = subprocess.run(
-        [sys.executable, "-m", "infra.cli.main", "dev", "--port", "0"], cwd=tmp_path, env=environment(), text=True,
-        capture_output=True, timeout=LIMIT, check=False,
-    )
-    assert second.returncode == 2 and f"process {running.process.pid}" in second.stderr
-    assert len(second.stderr.splitlines()) == 1
+    code, _, err = line("dev", "--port", "0")
+    assert code == 2 and f"process {running.pid}" in err and len(err.splitlines()) == 1
     port = running.document["url"].rpartition(":")[2]
-    third = subprocess.run(
-        [sys.executable, "-m", "infra.cli.main", "dev", "--port", port, "--data", "other"], cwd=tmp_path, env=environment(),
-        text=True, capture_output=True, timeout=LIMIT, check=False,
-    )
-    assert third.returncode == 2 and f"port {port} is in use" in third.stderr
-    assert len(third.stderr.splitlines()) == 1
+    code, _, err = line("dev", "--port", port, "--data", "other")
+    assert code == 2 and f"port {port} is in use" in err and len(err.splitlines()) == 1
 
 
 def test_the_files_of_one_that_was_killed_are_not_taken_for_it(dev: Callable[..., Dev], line: Line, tmp_path: Path) -> None:
