@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aslant.inputs import from_text, prepare
+from aslant.inputs import from_text, misfits, prepare
 
 TYPED: dict[str, dict[str, Any]] = {
     "dry_run": {"type": "boolean", "default": True},
@@ -158,3 +158,17 @@ def test_no_schema_and_no_value_raises(schema: dict[str, Any], value: Any) -> No
     result, problems = prepare(schema, value)
     assert isinstance(result, dict)
     assert all(problem.pointer == "" or problem.pointer.startswith("/") for problem in problems)
+
+
+@pytest.mark.parametrize(("schema", "good", "bad"), [
+    ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, ["a", 1], [1.5, None, []]),
+    ({"oneOf": [{"type": "number"}, {"minimum": 3, "type": "integer"}]}, [1, 2.5], [4, "x"]),
+    ({"allOf": [{"minimum": 2}, {"maximum": 4}]}, [2, 4], [1, 5]),
+    ({"not": {"type": "null"}}, [0, "", []], [None]),
+    ({"type": "object", "properties": {"a": {"anyOf": [{"const": 1}, {"const": 2}]}}}, [{}, {"a": 2}], [{"a": 3}, []]),
+])
+def test_any_value_against_a_schema(schema, good, bad):
+    assert [misfits(schema, value, "answer") for value in good] == [[] for _ in good]
+    for value in bad:
+        found = misfits(schema, value, "answer")
+        assert found and all(problem.message.startswith("answer") for problem in found)

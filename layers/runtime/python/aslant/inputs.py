@@ -84,6 +84,14 @@ def declaration(name: str, row: Row) -> list[InputProblem]:
     return problems
 
 
+def misfits(schema: Row, value: Any, name: str) -> list[InputProblem]:
+    """What does not fit about any value (an answer, an argument, a result), which the messages call `name`.
+
+    Of JSON Schema the keywords of inputs are checked, anyOf, oneOf, allOf and not; others, `$ref` among them, are not.
+    """
+    return [*_check(schema, value, "", name)]
+
+
 def from_text(row: Row | None, text: str) -> Any:
     """The value that `text` stands for where a value of `row`'s type is wanted (`-i name=text`).
 
@@ -156,6 +164,7 @@ def _check(row: Row, value: Any, pointer: str, name: str) -> Iterator[InputProbl
         yield InputProblem(pointer, f"{name} is {_brief(value)}, which is none of {known}")
     if "const" in row and not _same(value, row["const"]):
         yield InputProblem(pointer, f"{name} is {_brief(value)}, {_brief(row['const'])} is wanted")
+    yield from _check_choices(row, value, pointer, name)
     if isinstance(value, str):
         yield from _check_text(row, value, pointer, name)
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -164,6 +173,25 @@ def _check(row: Row, value: Any, pointer: str, name: str) -> Iterator[InputProbl
         yield from _check_array(row, value, pointer, name)
     elif isinstance(value, Mapping):
         yield from _check_object(row, value, pointer, name)
+
+
+def _check_choices(row: Row, value: Any, pointer: str, name: str) -> Iterator[InputProblem]:
+    for part in _schemas(row, "allOf"):
+        yield from _check(part, value, pointer, name)
+    for word in ("anyOf", "oneOf"):
+        parts = _schemas(row, word)
+        fitting = sum(not any(_check(part, value, pointer, name)) for part in parts)
+        if parts and fitting == 0:
+            yield InputProblem(pointer, f"{name} is {_brief(value)}, which fits none of {word}")
+        elif word == "oneOf" and fitting > 1:
+            yield InputProblem(pointer, f"{name} is {_brief(value)}, which fits {fitting} of oneOf")
+    refused = row.get("not")
+    if isinstance(refused, Mapping) and not any(_check(refused, value, pointer, name)):
+        yield InputProblem(pointer, f"{name} is {_brief(value)}, which `not` refuses")
+
+
+def _schemas(row: Row, word: str) -> list[Row]:
+    return [part for part in _list(row.get(word)) or [] if isinstance(part, Mapping)]
 
 
 def _check_text(row: Row, value: str, pointer: str, name: str) -> Iterator[InputProblem]:
