@@ -51,7 +51,7 @@ def _decide_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--comment", default="", metavar="TEXT")
+    parser.add_argument("--comment", "--reason", default="", metavar="TEXT", help="why; it is kept with the answer")
     _person(parser)
     add_json(parser)
     add_target(parser)
@@ -62,7 +62,7 @@ def _list(args: argparse.Namespace) -> int:
         execution = target.execution(args.execution).id if args.execution else None
         person = _who(args, target) if args.user or args.role or args.email else None
         found = [
-            item for item in _pending(target, person) if execution is None or execution in _family(target, item)
+            item for item in pending(target, person) if execution is None or execution in _family(target, item)
         ][: max(1, args.limit)]
     if args.json:
         documents.put([documents.approval(item) for item in found])
@@ -79,7 +79,7 @@ def _list(args: argparse.Namespace) -> int:
             [(f"  {visible(str(about['message']))}", "")],
             *([[(f"  {number}. {visible(str(option))}", "")] for number, option in enumerate(about["options"], 1)]),
             [(f"  until {pictures.when(int(item['expires_at']) * 1000)}{visible(asked)}{missing}", "dim")],
-            [(f"  {_how(about)}", "dim")],
+            [(f"  {_how(about)}{target.options}", "dim")],
         ]
         pictures.put(lines, sys.stdout)
     return FINE
@@ -152,7 +152,7 @@ def _find(target: Target, id: str, step: str | None) -> Item:
     except NotFoundError:
         pass
     execution = target.execution(id).id
-    every = [item for item in _pending(target, None) if execution in _family(target, item)]
+    every = [item for item in pending(target) if execution in _family(target, item)]
     found = [item for item in every if step is None or step in (item["step"], _label(item))]
     if len(found) == 1:
         return found[0]
@@ -163,7 +163,8 @@ def _find(target: Target, id: str, step: str | None) -> Item:
     raise UsageError(f"nothing of the execution {execution} waits for an answer")
 
 
-def _pending(target: Target, person: Person | None) -> Iterator[Item]:
+def pending(target: Target, person: Person | None = None) -> Iterator[Item]:
+    """Approvals that wait for an answer (of `person`), the oldest first."""
     after: str | None = None
     seen = 0
     while seen < _MOST:

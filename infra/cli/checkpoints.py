@@ -11,7 +11,7 @@ import sys
 from infra.cli import documents, pictures
 from infra.cli.errors import FINE, UsageError
 from infra.cli.executions import add_id
-from infra.cli.target import TENANT, add_json, add_target, add_user, connected
+from infra.cli.target import TENANT, add_json, add_target, add_user, connected, same_target
 from translator.reporting import visible
 
 EXAMPLES = """\
@@ -60,7 +60,10 @@ def execute(args: argparse.Namespace) -> int:
         documents.put(rows if args.action == "list" else rows[0])
         return FINE
     if not found:
-        print("there are no checkpoints", file=sys.stderr)
+        print(
+            f"there are no checkpoints; `aslant checkpoints {visible(id)} create{same_target(args)}` makes one now, and\n"
+            "`settings: {checkpoint: {policy: every_node}}` in the definition one after each step", file=sys.stderr,
+        )  # fmt: skip
         return FINE
     shown = [
         (str(one.number), pictures.when(one.at // 1000), one.reason, str(len(one.steps)), visible(one.by), visible(one.label))

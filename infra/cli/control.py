@@ -13,11 +13,12 @@ from infra.cli.command import Command
 from infra.cli.errors import FINE, UsageError
 from infra.cli.executions import add_id
 from infra.cli.output import person
-from infra.cli.target import TENANT, Target, add_json, add_target, add_user, connected
+from infra.cli.target import TENANT, Target, add_json, add_target, add_user, connected, same_target
 from translator.reporting import visible
 
 _DONE = {
-    "pause": "is paused; `aslant resume {id}` lets it go on", "cancel": "is cancelled", "rollback": "is being rolled back",
+    "pause": "is paused; `aslant resume {id}{options}` lets it go on",
+    "cancel": "is cancelled", "rollback": "is being rolled back",
 }
 
 
@@ -35,13 +36,13 @@ def _planned(parser: argparse.ArgumentParser) -> None:
 
 def _pause_arguments(parser: argparse.ArgumentParser) -> None:
     add_id(parser)
-    parser.add_argument("--reason", default="", metavar="TEXT")
+    parser.add_argument("--reason", "--comment", default="", metavar="TEXT", help="why; it is kept and shown")
     _common(parser)
 
 
 def _cancel_arguments(parser: argparse.ArgumentParser) -> None:
     add_id(parser)
-    parser.add_argument("--reason", default="", metavar="TEXT")
+    parser.add_argument("--reason", "--comment", default="", metavar="TEXT", help="why; it is kept and shown")
     parser.add_argument("--compensate", action="store_true", help="undo what has completed")
     _common(parser)
 
@@ -147,7 +148,7 @@ def _again(
             if not args.yes and not _agreed():
                 raise UsageError("nothing was done")
         after = act(target, execution.id)
-    _say(args, after, f"goes on with run {after.run}; `aslant watch {{id}}` follows it")
+    _say(args, after, f"goes on with run {after.run}; `aslant watch {{id}}{{options}}` follows it")
     return FINE
 
 
@@ -160,22 +161,22 @@ def _say(args: argparse.Namespace, after: Execution, text: str) -> None:
     if args.json:
         documents.put(documents.execution(after))
     else:
-        print(f"{visible(after.id)} {text.format(id=after.id)}")
+        print(f"{visible(after.id)} {text.format(id=visible(after.id), options=same_target(args))}")
 
 
 _REPLAY = "Steps that have completed keep their results and are not run again."
 COMMANDS: Mapping[str, Command] = {
     "pause": Command(
         "Stops an execution so that it can go on later. Steps that run may finish, and what they did counts. Executions that"
-        "\nit started are paused with it.", "examples:\n  aslant pause 3f2a --reason 'the shop is closed'\n",
+        " it started are paused with it.", "examples:\n  aslant pause 3f2a --reason 'the shop is closed'\n",
         _pause_arguments, _pause,
     ),
     "resume": Command(
-        f"Lets a paused execution go on. {_REPLAY} Waits keep their\ndeadlines and approvals their answers.",
+        f"Lets a paused execution go on. {_REPLAY} Waits keep their deadlines and approvals their answers.",
         "examples:\n  aslant resume 3f2a\n  aslant resume 3f2a --version 1.1.0 --plan\n", _version_arguments, _resume,
     ),
     "retry": Command(
-        f"Lets an execution go on that failed, timed out, was cancelled or rolled back.\n{_REPLAY}",
+        f"Lets an execution go on that failed, timed out, was cancelled or rolled back. {_REPLAY}",
         "examples:\n  aslant retry 3f2a\n  aslant retry 3f2a --version 1.0.1\n", _version_arguments, _retry,
     ),
     "restore": Command(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -24,8 +25,9 @@ from infra.cli.output import add_format, exit_code, print_findings
 from infra.cli.run import scale, secrets_of_options
 from infra.cli.siblings import compile_with_siblings
 from infra.cli.signals import leave
+from infra.cli.target import same_target
 from infra.local.home import DEFAULT, Home, InUse, Unusable
-from translator.diagnostics import TranslatorError
+from translator.diagnostics import Diagnostic, Severity, TranslatorError
 from translator.pipeline import Compilation, Source
 from translator.reporting import visible
 
@@ -71,18 +73,17 @@ def _port(text: str) -> int:
 
 
 def execute(args: argparse.Namespace) -> int:
-    sources = read_all(args.files, folders=True) if args.files else []
-    shown = texts(sources)
-    try:
-        compilations = compile_with_siblings(sources, args.dialect) if sources else []
-    except TranslatorError as error:
-        print_findings(error.diagnostics, shown, args.format, sys.stderr)
+    if not args.json:
+        print("starting…", flush=True)
+    given = read_all(args.files, folders=True) if args.files else []
+    sources, compilations, found = usable(given, args.dialect)
+    _tell_findings(args, found, texts(given))
+    left_out = [source.file for source in given if source not in sources]
+    if given and not sources:
         return FINDINGS
-    found = [each for one in compilations for each in one.diagnostics]
-    if found:
-        print_findings(found, shown, args.format, sys.stderr)
-    if exit_code(found):
-        return FINDINGS
+    if left_out:
+        print(f"not published: {visible(', '.join(left_out))}; once it is right, `aslant push FILE{same_target(args)}` does it",
+            file=sys.stderr)
     secrets = secrets_of_options(args.secret)
     if args.skills:
         sys.path.insert(0, os.getcwd())  # a module is looked for here first, as with `python -m`
@@ -93,6 +94,40 @@ def execute(args: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
 
 
+def usable(
+    sources: Sequence[Source], dialect: str | None
+) -> tuple[Sequence[Source], Sequence[Compilation], list[Diagnostic]]:
+    """The definitions that can be used, compiled, and all findings: one with mistakes does not keep the others from it."""
+    told: list[Diagnostic] = []
+    while sources:
+        try:
+            compilations = compile_with_siblings(sources, dialect)
+            found = [each for one in compilations for each in one.diagnostics]
+            if not exit_code(found):
+                return sources, compilations, [*told, *found]
+        except TranslatorError as error:
+            found = list(error.diagnostics)
+        told += found
+        bad = {each.position.file for each in found if each.severity is Severity.ERROR}
+        left = [source for source in sources if source.file not in bad]
+        if len(left) == len(sources):  # the mistake is in what they call
+            left = [source for source in sources if len(sources) > 1 and usable([source], dialect)[0]]
+        sources = left
+    return [], [], told
+
+
+def _tell_findings(args: argparse.Namespace, found: Sequence[Diagnostic], shown: Mapping[str, str]) -> None:
+    """What is wrong in full; of features that are not supported how many there are."""
+    minor = [each for each in found if each.severity in (Severity.UNSUPPORTED, Severity.INFO) and args.format == "text"]
+    rest = [each for each in found if each not in minor]
+    if rest:
+        print_findings(rest, shown, args.format, sys.stderr)
+    if minor:
+        files = " ".join(map(shlex.quote, dict.fromkeys(args.files)))
+        print(f"{len(minor)} further {'finding' if len(minor) == 1 else 'findings'} about what is unsupported or worth knowing:"
+            f" `aslant validate {visible(files)}` shows all", file=sys.stderr)
+
+
 def _stay(
     args: argparse.Namespace, sources: Sequence[Source], compilations: Sequence[Compilation], secrets: Mapping[str, str],
     stdout: TextIO,
@@ -100,8 +135,6 @@ def _stay(
     # Slow to import: nothing above needs it.
     from infra.local.dev import dev
     from infra.local.journal import JournalError
-    from infra.local.provision import TENANT, MissingWorkflow
-    from infra.local.publishing import publish
     from infra.local.server import PortTaken
 
     home = Home(Path(args.data))
@@ -111,12 +144,9 @@ def _stay(
             home, port=args.port, time_scale=args.time_scale, skill_modules=args.skills, simulate=args.simulate
         ) as running:
             running.store_secrets(secrets)
-            published: list[Published] = []
-            if sources:
-                def compile(versions: Mapping[str, str]) -> list[Compilation]:
-                    return compile_with_siblings(sources, args.dialect, versions) if versions else list(compilations)
-
-                published = publish(compile, running.settings, TENANT, role="local")
+            published = _publish(sources, compilations, args.dialect, running)
+            if sources and not published:
+                return FINDINGS
             _tell_lacks(running, compilations)
             continued = running.go_on()
             running.announce()
@@ -134,9 +164,6 @@ def _stay(
         raise UsageError(f"{error}; give another with --port, or 0 for any that is free") from None
     except JournalError as error:
         raise UsageError(str(error)) from None
-    except MissingWorkflow as error:
-        print(f"aslant: {visible(str(error))}", file=sys.stderr)
-        return FINDINGS
     except StepError as error:
         raise UsageError(str(error)) from None
     except KeyboardInterrupt:
@@ -147,14 +174,43 @@ def _stay(
     return FINE
 
 
+def _publish(
+    sources: Sequence[Source], compilations: Sequence[Compilation], dialect: str | None, running: Dev
+) -> list[Published]:
+    """Publishes all but those that call what nobody defines, which it tells."""
+    from infra.local.provision import TENANT, MissingWorkflow
+    from infra.local.publishing import publish
+
+    def compile(versions: Mapping[str, str]) -> list[Compilation]:
+        return compile_with_siblings(sources, dialect, versions) if versions else list(compilations)
+
+    while sources:
+        try:
+            return publish(compile, running.settings, TENANT, role="local")
+        except MissingWorkflow as error:
+            print(f"aslant: {visible(str(error))}, and not published either", file=sys.stderr)
+            callers = {one.workflow.at.file for one in compilations if one.workflow.id == error.caller}
+            left = [source for source in sources if source.file not in callers]
+            sources = left if len(left) < len(sources) else []
+            compilations = compile_with_siblings(sources, dialect) if sources else []
+    return []
+
+
 def _tell_lacks(running: Dev, compilations: Sequence[Compilation]) -> None:
     """Skills and secrets that steps name and nobody gave: they fail when they come to it."""
     from infra.cli import needs
 
     if running.settings.simulate:
         return
-    for lack in needs.lacking(compilations, running.secrets(), running.settings):
-        print(f"note: {visible(lack.finding.message)}", file=sys.stderr)
+    lacks = needs.lacking(compilations, running.secrets(), running.settings)
+    for kind, option in (("skill", "--skills MODULE"), ("secret", "--secret NAME")):
+        steps: dict[str, str] = {}
+        for lack in lacks:
+            if lack.kind == kind:
+                steps.setdefault(lack.name, lack.step)
+        if steps:
+            names = ", ".join(f"{name} (step {step})" for name, step in steps.items())
+            print(f"note: steps fail for want of a {kind}, unless {option} gives it: {visible(names)}", file=sys.stderr)
 
 
 def _say(
@@ -174,7 +230,8 @@ def _say(
         stdout.write(json.dumps(document) + "\n")
         return
     states = {one.workflow: one for one in published}
-    lines = [f"aslant dev listens on {running.server.url}; it keeps everything in {running.home.path}"]
+    options = same_target(args)
+    lines = []
     for id, version in workflows:
         lines.append(f"  {visible(id)} {visible(version)}{about_published(states.get(id))}")
     for one in continued:
@@ -182,15 +239,16 @@ def _say(
         lines.append(f"  execution {one.execution.id} of {visible(one.execution.workflow)} {visible(text)}")
     first = published[0].workflow if published else workflows[0][0] if workflows else "WORKFLOW"
     lines += [
-        *([] if workflows else ["  no workflow is published yet: aslant push FILE"]),
-        f"start one:   aslant start {visible(first)}",
-        "look on:     aslant list, aslant watch ID, aslant approvals",
+        *([] if workflows else [f"  no workflow is published yet: aslant push FILE{options}"]),
+        f"start one:   aslant start {visible(first)}{options}",
+        f"look on:     aslant list{options}, aslant watch ID{options}, aslant approvals{options}",
         f"any client:  export AWS_ENDPOINT_URL={running.server.url} AWS_DEFAULT_REGION={running.settings.region}"
         " AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local",
-        f"functions log to {running.home.log}; Ctrl-C stops",
+        f"functions log to {running.home.log}",
+        f"aslant dev listens on {running.server.url}; it keeps everything in {running.home.path}; Ctrl-C stops",
     ]
     if running.cloud.clock.scale != 1:
-        lines.insert(1, f"  time runs {running.cloud.clock.scale:g} times as fast")
+        lines.insert(0, f"  time runs {running.cloud.clock.scale:g} times as fast")
     stdout.write("\n".join(lines) + "\n")
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
+import shutil
 import sys
 from collections.abc import Mapping
 
 from aslant.executions.states import ACTIVE, STATUSES
-from infra.cli import documents, pictures
+from infra.cli import documents, listing, pictures
+from infra.cli.answers import pending
 from infra.cli.command import Command
 from infra.cli.errors import FINE
 from infra.cli.following import children, code, follow
 from infra.cli.target import TENANT, add_json, add_target, connected
-from infra.cli.watch import duration
 from translator.reporting import visible
 
 _ALL_STEPS = 10_000
@@ -44,20 +46,16 @@ def _list(args: argparse.Namespace) -> int:
             TENANT, workflow=args.workflow, status=args.status, limit=args.limit, cursor=args.cursor
         )
         now = target.executions.clock()
+        some = not args.json and any(one.status in ACTIVE for one in page.items)
+        waiting = {str(item["execution"]) for item in pending(target)} if some else set()
     if args.json:
         documents.put({"executions": [documents.execution(one) for one in page.items], "next": page.next})
         return FINE
-    rows = [
-        (visible(one.id), visible(one.workflow), visible(one.version), one.status, pictures.when(one.started_at),
-         duration(max(0, (now if one.status in ACTIVE else one.changed_at) - one.started_at) / 1000),
-         visible(one.error.error) if one.error is not None else "")
-        for one in page.items
-    ]  # fmt: skip
-    if not rows:
+    if not page.items:
         print("there are no such executions", file=sys.stderr)
         return FINE
-    heads = ("id", "workflow", "version", "status", "started", "for", "error")
-    pictures.put(pictures.table(heads, rows, {3: pictures.STYLES}), sys.stdout)
+    width = shutil.get_terminal_size().columns
+    pictures.put(listing.lines(page.items, waiting, now=now, width=width), sys.stdout)
     if page.next:
         print(f"there are more: --cursor {page.next}", file=sys.stderr)
     return FINE
@@ -83,8 +81,9 @@ def _show(args: argparse.Namespace) -> int:
             document = documents.view(view) | {"input": given, "output": output}
             documents.put(document | ({"outputs": outputs} if args.outputs else {}))
             return FINE
-        lines = [*pictures.heading(view), [], *pictures.tree(view, children(target))]
-        if times := pictures.timeline(view):
+        child = functools.cache(children(target))
+        lines = [*pictures.heading(view), [], *pictures.tree(view, child)]
+        if times := pictures.timeline(view, child):
             lines += [[], *times]
         lines += [[], *pictures.costs(view)]
     for label, value in outputs.items():
@@ -130,7 +129,8 @@ def _transitions(args: argparse.Namespace) -> int:
 
 COMMANDS: Mapping[str, Command] = {
     "list": Command(
-        "Lists executions, the newest first.",
+        "Lists executions, the newest first, those that another one started beneath it. Ids are shortened; other commands take"
+        " them so, and --json gives them whole.",
         "examples:\n  aslant list --status failed\n  aslant list --workflow release --limit 5 --json\n",
         _list_arguments, _list,
     ),

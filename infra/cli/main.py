@@ -70,6 +70,17 @@ exit codes: 0 fine, 1 findings, 2 usage, 3 a run failed, 130 interrupted, 143 te
 """
 
 
+class _Help(argparse.HelpFormatter):
+    """Wraps paragraphs at the terminal's width; those with indented lines, such as examples, stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.strip("\n").split("\n\n")
+        return "\n\n".join(
+            part if "\n  " in part or part.startswith("  ") else super(_Help, self)._fill_text(part, width, indent)
+            for part in paragraphs
+        ) + "\n"
+
+
 class _Parser(argparse.ArgumentParser):
     """Names the nearest command when one is misspelled."""
 
@@ -87,7 +98,7 @@ def parser(command: str | None) -> argparse.ArgumentParser:
     """The parser with the arguments of `command`; other commands are known by name only."""
     top = _Parser(
         prog="aslant", description="Compiles workflow definitions into AWS Step Functions and runs them locally.",
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+        epilog=_EXAMPLES, formatter_class=_Help, allow_abbrev=False,
     )
     top.add_argument("--version", action="store_true", help="print the version")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -96,11 +107,11 @@ def parser(command: str | None) -> argparse.ArgumentParser:
         found = _command(name) if name == command else None
         sub = commands.add_parser(
             name, help=summary, description=found.description if found is not None else summary, allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter, epilog=found.examples if found is not None else None,
+            formatter_class=_Help, epilog=found.examples if found is not None else None,
         )
         if found is not None:
             found.add_arguments(sub)
-            sub.set_defaults(execute=found.execute)
+            sub.set_defaults(execute=found.execute, parser=sub)
     return top
 
 
@@ -165,7 +176,9 @@ def _guarded(given: list[str], chosen: str | None) -> int:
 
 def _execute(given: list[str], chosen: str | None) -> int:
     top = parser(chosen if chosen in COMMANDS else None)
-    args = top.parse_args(given)
+    args, unknown = top.parse_known_args(given)
+    if unknown:  # with the usage of the command that does not know them
+        getattr(args, "parser", top).error(f"unrecognized arguments: {' '.join(unknown)}")
     if args.version:
         from infra.cli.output import version
 

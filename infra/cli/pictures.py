@@ -28,6 +28,7 @@ STYLES: Mapping[str, str] = {
 }
 _BARS = {"completed": "█", "failed": "x", "cancelled": "-", "running": "▒", "waiting_approval": "▒", "retrying": "▒"}
 _FIRST = frozenset({"failed", "running", "waiting_approval", "retrying"})  # of many, these are shown
+_STOPPED = ("paused", "cancelled")  # by somebody, who may have said why
 _DEPTH = 5  # of executions inside of executions
 WIDTH = 48  # characters of the bars
 SHOWN = 24  # steps inside of one parallel or loop; the rest is counted
@@ -94,7 +95,7 @@ def heading(view: ExecutionView) -> list[Line]:
     if one.error is not None:
         step = one.error.step + "".join(f"[{index}]" for index in one.error.iteration)
         lines.append([(f"{visible(step)}: " if step else "", "bold"), (because(one.error, step), "red")])
-    if one.status == "paused" and one.reason:
+    if one.status in _STOPPED and one.reason:
         lines.append([(f"reason: {visible(one.reason)}", "")])
     for word, labels in (("undone", one.undone), ("could not be undone", one.not_undone)):
         if labels:
@@ -151,23 +152,34 @@ def _row(step: StepView) -> Line:
     return parts
 
 
-def timeline(view: ExecutionView, width: int = WIDTH) -> list[Line]:
-    """When each step ran, as bars on the scale of the whole execution."""
-    steps = [step for step in view.timeline if step.started_at is not None]
-    if not steps:
+def timeline(view: ExecutionView, child: Child, width: int = WIDTH) -> list[Line]:
+    """When each step ran, as bars on the scale of the whole execution; those of children beneath the step that called them."""
+    rows = list(_started(view, child, "", _DEPTH))
+    if not rows:
         return []
+    steps = [step for _, step in rows]
     first = min(view.execution.started_at * 1000, *(step.started_at or 0 for step in steps))
     ends = [(step.started_at or 0) + (step.duration or 0) * 1000 for step in steps]
     total = max(max(ends) - first, 1_000) / 1_000_000
-    column = max(len(visible(step.label)) for step in steps)
+    column = max(len(label) for label, _ in rows)
     lines: list[Line] = [[(f"{'':{column}}  0{duration(total):>{width - 1}}", "dim")]]
-    for step in steps:
+    for label, step in rows:
         begin, length = ((step.started_at or 0) - first) / 1_000_000, (step.duration or 0) / 1000
         start = min(width - 1, max(0, round(begin / total * width)))
         cells = max(1, min(width - start, round(length / total * width)))
         bar = (" " * start + _BARS.get(step.status, "·") * cells).ljust(width)
-        lines.append([(f"{visible(step.label):{column}}  ", ""), (bar, STYLES[step.status]), (f"  {_note(step)}", "")])
+        lines.append([(f"{label:{column}}  ", ""), (bar, STYLES[step.status]), (f"  {_note(step)}", "")])
     return lines
+
+
+def _started(view: ExecutionView, child: Child, indent: str, depth: int) -> Iterator[tuple[str, StepView]]:
+    """Steps with the labels that show where they belong."""
+    for step in view.timeline:
+        yield indent + visible(step.label), step
+        for id in step.executions[-1:]:
+            found = child(id) if depth else None
+            if found is not None:
+                yield from _started(found, child, indent + "  ", depth - 1)
 
 
 def _note(step: StepView) -> str:

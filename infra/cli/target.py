@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import getpass
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,12 +35,16 @@ _REGION = "us-east-1"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`local`: the cloud is on this machine, and whoever asks may answer for everybody."""
+    """`local`: the cloud is on this machine, and whoever asks may answer for everybody.
+
+    `options`: what another command line needs to say to talk to it.
+    """
 
     settings: Settings
     url: str
     local: bool
     user: str
+    options: str = ""
 
     @property
     def executions(self) -> Executions:
@@ -72,7 +77,7 @@ class Target:
         if len(found) > 1:
             raise UsageError(f"{len(found)} executions have ids that begin with {id}: {', '.join(one.id for one in found[:5])}")
         if not found:
-            raise UsageError(f"there is no execution {id}; `aslant list` shows those there are")
+            raise UsageError(f"there is no execution {id}; `aslant list{self.options}` shows those there are")
         return found[0]
 
 
@@ -89,6 +94,12 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_user(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--as", dest="user", metavar="USER", help="who does it (default: the user of this machine)")
+
+
+def same_target(args: argparse.Namespace) -> str:
+    """The options of this command line that the next one needs to talk to the same target, a space in front."""
+    given = (("--data", args.data), ("--endpoint", getattr(args, "endpoint", None)))
+    return "".join(f" {name} {shlex.quote(value)}" for name, value in given if value and value != DEFAULT)
 
 
 @contextlib.contextmanager
@@ -119,7 +130,7 @@ def connected(args: argparse.Namespace) -> Iterator[Target]:
                 os.environ[name] = value
         if address is not None:
             clock.use(lambda: address.clock + (time.time() - address.real) * address.scale, address.scale)
-        yield Target(Settings.read(), url or "", local, getattr(args, "user", None) or _user())
+        yield Target(Settings.read(), url or "", local, getattr(args, "user", None) or _user(), same_target(args))
     except NetworkError as error:
         raise UsageError(f"{url or 'AWS'} does not answer ({error})") from None
     except StepError as error:
@@ -147,7 +158,8 @@ def _found(args: argparse.Namespace) -> tuple[str | None, Address | None]:
     where = str(home.path) if home is not None else str(args.data or DEFAULT)
     if home is not None and home.in_use():
         raise UsageError(f"the `aslant dev` on {where} is not ready yet; try again in a moment")
-    raise UsageError(f"no `aslant dev` is running on {where}; start one with `aslant dev`, or name one with --endpoint")
+    data = f" --data {shlex.quote(args.data)}" if args.data and args.data != DEFAULT else ""
+    raise UsageError(f"no `aslant dev` is running on {where}; start one with `aslant dev{data}`, or name one with --endpoint")
 
 
 def _port(url: str) -> int | None:

@@ -102,7 +102,8 @@ def _become(argv: list[str], folder: str, variables: dict[str, str], writer: Any
     writer.close()
     os.dup2(os.open("errors.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), 2)
     # Those of the server know the kind of file that they were opened on.
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", encoding="utf-8"), open(2, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stdin, sys.stdout = open(0), open(1, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", buffering=1)  # noqa: SIM115
     sys.argv = ["aslant", *argv]
     sys.exit(main())
 

@@ -173,7 +173,8 @@ def test_a_key_starts_one_execution_and_lists_have_pages(shop: Dev, line: Line) 
         cursor = ["--cursor", page["next"]]
     assert sorted(seen) == sorted(ids)
     text = fine(line("list", "--workflow", "shop", "--status", "running"))
-    assert all(id in text for id in ids)
+    assert all(id[:8] in text for id in ids) and "waiting approval" in text
+    assert max(map(len, text.splitlines())) <= 80
     assert fine(line("list", "--workflow", "other")) == ""
 
 

@@ -189,3 +189,18 @@ def test_a_new_definition_may_be_named_by_its_file(
 def test_help_is_among_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert "    help      " in capsys.readouterr().out
+
+
+def test_an_unknown_argument_shows_the_usage_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--nowhere"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("usage: aslant list") and "aslant list: error: unrecognized arguments: --nowhere" in error
+
+
+@pytest.mark.parametrize("command", [*COMMANDS])
+def test_help_fits_the_terminal(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main([command, "--help"]) == 0
+    text, _, examples = capsys.readouterr().out.partition("\nexamples:")
+    assert max(map(len, text.splitlines())) <= 60
+    assert "\n  aslant" in examples
