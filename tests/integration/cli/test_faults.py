@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.processes import LIMIT, Terminal, environment, started
+from tests.integration.cli.processes import LIMIT, Forked, Terminal, environment, started
 
 EVERYTHING = """\
 dialect: canonical
@@ -87,7 +87,7 @@ def hanging(folder: Path, skill: str) -> str:
     return path.name
 
 
-def others(process: subprocess.Popen[str]) -> list[str]:
+def others(process: subprocess.Popen[str] | Forked) -> list[str]:
     """What is left of the session that the process led, once it had time to end."""
     left: list[str] = []
     for _ in range(100):
@@ -112,8 +112,7 @@ POINTS = [
 
 @pytest.mark.parametrize(("line", "later", "number"), POINTS)
 def test_a_run_is_stopped_in_order_at_any_moment(line: str, later: float, number: signal.Signals, folder: Path) -> None:
-    process = started(["run", "everything.yaml", "--skills", "skills.py", "--approve", "ask", "--time-scale", "5"], folder)
-    assert process.stderr is not None
+    process = Forked(["run", "everything.yaml", "--skills", "skills.py", "--approve", "ask", "--time-scale", "5"], folder)
     seen = ""
     while line not in seen:
         text = process.stderr.readline()
@@ -142,8 +141,7 @@ def test_a_signal_while_the_run_is_being_prepared(later: float, folder: Path) ->
 
 @pytest.mark.parametrize("skill", ["sleep", "program", "pool"])
 def test_a_skill_that_hangs_does_not_keep_the_process(skill: str, folder: Path) -> None:
-    process = started(["run", hanging(folder, skill), "--skills", "skills.py"], folder)
-    assert process.stderr is not None
+    process = Forked(["run", hanging(folder, skill), "--skills", "skills.py"], folder)
     assert "running" in process.stderr.readline()
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
@@ -154,8 +152,7 @@ def test_a_skill_that_hangs_does_not_keep_the_process(skill: str, folder: Path) 
 
 
 def test_an_interrupted_run_prints_one_json_document(folder: Path) -> None:
-    process = started(["run", hanging(folder, "sleep"), "--skills", "skills.py", "--json", "--watch"], folder)
-    assert process.stderr is not None
+    process = Forked(["run", hanging(folder, "sleep"), "--skills", "skills.py", "--json", "--watch"], folder)
     assert "running" in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=LIMIT)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from infra.cli.main import main
-from tests.integration.cli.processes import environment
+from tests.integration.cli.processes import Forked
 
 LIMIT = 90  # seconds; a loaded machine is slow
 
@@ -46,11 +44,6 @@ def fails_until(name, file):
 '''
 
 
-# A process that has imported what is slow to import; each `aslant dev` is a fork of it, otherwise a process like any other.
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["tests.integration.dev.warm"])
-
-
 class Dev:
     """A process in a folder. `document` is what it said when it was ready."""
 
@@ -58,54 +51,23 @@ class Dev:
         self.folder = folder
         (folder / "skills.py").write_text(SKILLS, encoding="utf-8")
         given = ["dev", "--json", "--port", "0", "--skills", "skills.py", *argv]
-        reader, writer = FORKS.Pipe(duplex=False)
-        self.process = FORKS.Process(target=_become, args=(given, str(folder), environment(), writer))
-        self.process.start()
-        writer.close()
-        with os.fdopen(os.dup(reader.fileno()), encoding="utf-8") as output:
-            line = output.readline()
-        reader.close()
-        if not line:
-            self.process.join(LIMIT)
-            raise AssertionError(f"it ended with {self.process.exitcode}: {self.errors()}")
+        self.process = Forked(given, folder, errors=folder / "errors.txt")
+        line = self.process.stdout.readline()
+        assert line, f"it ended with {self.process.wait(LIMIT)}: {self.errors()}"
         self.document: dict[str, Any] = json.loads(line)
-
-    @property
-    def pid(self) -> int:
-        assert self.process.pid is not None
-        return self.process.pid
+        self.pid = self.process.pid
 
     def errors(self) -> str:
         return (self.folder / "errors.txt").read_text(encoding="utf-8")
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.join(LIMIT)
+        self.stop(signal.SIGKILL)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Ends it in order; its exit code."""
-        if self.process.is_alive():
-            os.kill(self.pid, number)
-        self.process.join(LIMIT)
-        assert self.process.exitcode is not None, "it does not end"
-        return self.process.exitcode
-
-
-def _become(argv: list[str], folder: str, variables: dict[str, str], writer: Any) -> None:
-    """In the fork: what the shell would have set, then the command as its console script calls it."""
-    os.setsid()
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(variables)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the server ignores interrupts
-    os.dup2(writer.fileno(), 1)
-    writer.close()
-    os.dup2(os.open("errors.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), 2)
-    # Those of the server know the kind of file that they were opened on.
-    sys.stdin, sys.stdout = open(0), open(1, "w", encoding="utf-8")  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", buffering=1)  # noqa: SIM115
-    sys.argv = ["aslant", *argv]
-    sys.exit(main())
+        self.process.send_signal(number)
+        self.process.stdout.close()
+        return self.process.wait(LIMIT)
 
 
 class Line:
