@@ -11,4 +11,4 @@ from functions.steps.http import logic
 
 @step("http", HttpConfig)
 def handler(config: HttpConfig, run: StepRun) -> StepResult:
-    return logic.call(config, run, bootstrap.http(run.settings))
+    return logic.call(config, run, bootstrap.http(run.settings), bootstrap.signer)

@@ -1,4 +1,4 @@
-"""One HTTP request: configuration -> request -> answer -> output, or the error class of its status."""
+"""HTTP requests: configuration -> request -> answer -> output, or the error class of its status."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import json
 import re
 import time
 import urllib.parse
+from collections.abc import Callable
+from dataclasses import replace
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from aslant.configs.http import Auth, HttpConfig
+from aslant.configs.http import Auth, HttpConfig, Pagination
 from aslant.contracts import Json, StepResult
 from aslant.errors import ValidationError, http_error
-from aslant.ports import Http, HttpRequest, HttpResponse
+from aslant.ports import AwsKeys, ClientTls, Http, HttpRequest, HttpResponse, Signer
 from aslant.step import StepRun, result
 from aslant.values import compact, read_json, render
+from functions.steps.http import paging
 
 _UNREPEATABLE = ("POST", "PATCH")
 _EXCERPT = 300
@@ -24,54 +27,119 @@ _EXCERPT = 300
 _CHARSET = re.compile(r"(?:us-?)?ascii\Z|(?:utf|iso|latin|windows|cp|koi|mac|gb|big5|euc|shift|sjis|hz)[-_]?[\w-]*\Z")
 
 
-def call(config: HttpConfig, run: StepRun, http: Http) -> StepResult:
-    """Sends the request; the output is `status_code`, `headers` (lower-case names) and `body`.
+def call(config: HttpConfig, run: StepRun, http: Http, signer: Callable[[], Signer]) -> StepResult:
+    """Sends the request; the output is `status_code`, `headers` (lower-case names), `body` and `elapsed_ms`.
 
     `body` is parsed when the content type says JSON, null when there is none, base64 with `body_encoding: base64` when
-    it is not text, and else a text. Raises the errors of `aslant.errors.http_error` for a status that is not expected.
+    it is not text, and else a text. With `pagination` it is the list of all items, `pages` says how many there were, and
+    `more` whether a limit left any out. Raises the errors of `aslant.errors.http_error` for a status that is not expected.
     """
     started = time.monotonic()
-    response = http.send(request(config, run))
+    deadline = started + run.remaining(config.timeout)
+
+    def send(page: paging.Page, number: int, used: int) -> HttpResponse:
+        asked = request(config, run, page, number)
+        asked = replace(asked, timeout=max(0.001, deadline - time.monotonic()), max_bytes=asked.max_bytes - used)
+        return _send(config, run, asked, http, signer)
+
+    if config.pagination is None:
+        response = send(paging.Page(), 1, 0)
+        output = {"status_code": response.status, "headers": dict(response.headers), **body_of(response)}
+        calls = 1
+    else:
+        output = _pages(config, config.pagination, send)
+        calls = output["pages"]
+    output["elapsed_ms"] = round((time.monotonic() - started) * 1000)
+    return result(output, calls=calls)
+
+
+def _pages(
+    config: HttpConfig, pages: Pagination, send: Callable[[paging.Page, int, int], HttpResponse]
+) -> dict[str, Json]:
+    items: list[Json] = []
+    read, seen, used = paging.Read(), paging.Seen(), 0
+    page: paging.Page | None = paging.first(pages)
+    while page is not None and read.pages < pages.max_pages and len(items) < pages.max_items:
+        seen.check(page)
+        response = send(page, read.pages + 1, used)
+        used += len(response.body)
+        body = body_of(response)["body"]
+        found = paging.items_of(pages, body)
+        items += found
+        read = paging.Read(read.pages + 1, len(items), len(found))
+        page = paging.following(pages, config.url, response, body, read)
+    return {
+        "status_code": response.status, "headers": dict(response.headers), "body": items[: pages.max_items],
+        "pages": read.pages, "more": page is not None or len(items) > pages.max_items,
+    }
+
+
+def _send(
+    config: HttpConfig, run: StepRun, asked: HttpRequest, http: Http, signer: Callable[[], Signer]
+) -> HttpResponse:
+    auth = config.auth
+    if auth is not None and auth.type == "sigv4":
+        for secret in (auth.secret_key, auth.session_token):
+            run.redactor.learn(secret)
+        keys = AwsKeys(auth.access_key, auth.secret_key, auth.session_token, auth.region, auth.service)
+        asked = signer().sign(asked, keys)
+    response = http.send(asked)
     if not expected(response.status, config.expected_status):
         raise http_error(
             response.status,
             f"{config.method} {_shown(config.url, run)} answered {response.status}{_excerpt(response, run)}",
             retry_after=retry_after(response.headers.get("retry-after"), time.time()),
         )
-    output = {"status_code": response.status, "headers": dict(response.headers), **body_of(response)}
-    output["elapsed_ms"] = round((time.monotonic() - started) * 1000)
-    return result(output, calls=1)
+    return response
 
 
-def request(config: HttpConfig, run: StepRun) -> HttpRequest:
-    """The request that a configuration describes."""
+def request(config: HttpConfig, run: StepRun, page: paging.Page, number: int = 1) -> HttpRequest:
+    """The request that a configuration describes, for a page of it (the first has number 1)."""
     headers = {name: render(value) for name, value in config.headers.items() if value is not None}
     for name, value in headers.items():
         if any(character in name + value for character in "\r\n\0") or not name.isascii() or not name.strip():
             raise ValidationError(f"the header {name[:40]!r} cannot be sent")
     given = {name.lower() for name in headers}
-    query = _pairs(config.query)
-    if config.auth is not None:
+    parameters = dict(page.parameters or {})
+    in_body = parameters if config.pagination is not None and config.pagination.location == "body" else {}
+    # An address that a page gave holds the query already.
+    query = [] if page.url is not None else _pairs({**config.query, **({} if in_body else parameters)})
+    url = page.url or config.url
+    if config.auth is not None and config.auth.type != "sigv4":
         name, value = _credentials(config.auth, run)
         if config.auth.type == "api_key" and config.auth.location == "query":
-            query.append((name, value))
+            if page.url is None or name not in urllib.parse.parse_qs(urllib.parse.urlsplit(url).query):
+                query.append((name, value))
         elif name.lower() not in given:
             headers[name] = value
-    body, content_type = body_for(config)
+    body, content_type = body_for(config, in_body)
     if content_type and "content-type" not in given:
         headers["Content-Type"] = content_type
     if "user-agent" not in given:
         headers["User-Agent"] = "aslant"
     if config.method in _UNREPEATABLE and "idempotency-key" not in given:
-        headers["Idempotency-Key"] = run.idempotency_key
+        headers["Idempotency-Key"] = run.idempotency_key if number == 1 else f"{run.idempotency_key}-{number}"
+    tls = None
+    if config.tls is not None:
+        run.redactor.learn(config.tls.key)
+        run.redactor.learn(config.tls.password)
+        tls = ClientTls(config.tls.certificate, config.tls.key, config.tls.password, config.tls.ca)
     return HttpRequest(
-        config.method, _with_query(config.url, query), headers, body, run.remaining(config.timeout),
-        config.max_response_bytes, 10 if config.follow_redirects else 0,
+        config.method, _with_query(url, query), headers, body, run.remaining(config.timeout),
+        config.max_response_bytes, 10 if config.follow_redirects else 0, tls,
     )
 
 
-def body_for(config: HttpConfig) -> tuple[bytes | None, str]:
-    """The body's bytes and content type. A text that is a JSON object or list is sent as JSON, other texts as text."""
+def body_for(config: HttpConfig, more: dict[str, Json]) -> tuple[bytes | None, str]:
+    """The body's bytes and content type. A text that is a JSON object or list is sent as JSON, other texts as text.
+
+    `more` are keys that a JSON body has besides.
+    """
+    if more:
+        data = config.json_body if config.json_body is not None else config.body
+        if not isinstance(data, dict | None):
+            raise ValidationError("parameters of pages in the body need a `json` body with keys")
+        return compact({**(data or {}), **more}).encode("utf-8", "surrogatepass"), "application/json"
     if config.form is not None:
         return urllib.parse.urlencode(_pairs(config.form)).encode(), "application/x-www-form-urlencoded"
     if config.json_body is not None:

@@ -11,12 +11,13 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from aslant.adapters.guarded_http import GuardedHttp
 from aslant.errors import HttpError, NetworkError, PayloadTooLarge, StepError, StepTimeout, ValidationError
-from aslant.ports import HttpRequest
+from aslant.ports import ClientTls, HttpRequest
 
 Talk = Callable[[socket.socket], None]
 
@@ -149,6 +150,44 @@ def test_tls_checks_the_name_although_it_connects_to_an_address(raw, tmp_path):
         get(port, scheme="https", host="other.example", ca=files[0])
     with pytest.raises(NetworkError):
         get(port, scheme="https", host="api.example")
+
+
+def test_a_certificate_of_the_client_is_for_its_first_host_and_nobody_else(raw, tmp_path):
+    """The server asks for a certificate of its own authority; a redirect to another one must come without."""
+    (tmp_path / "client").mkdir()
+    files, mine = certificate(tmp_path, "api.example"), certificate(tmp_path / "client", "client.example")
+    names: list[str | None] = []
+
+    def context(mode: ssl.VerifyMode) -> ssl.SSLContext:
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.load_cert_chain(*files)
+        made.load_verify_locations(mine[0])
+        made.verify_mode = mode
+        return made
+
+    def talk(answer: bytes) -> Talk:
+        def answered(connection: socket.socket) -> None:
+            found = connection.getpeercert()
+            names.append(found["subject"][0][0][1] if found else None)
+            answering(answer)(connection)
+
+        return answered
+
+    other = raw(talk(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), context(ssl.CERT_OPTIONAL)).port
+    moved = f"HTTP/1.1 302 Found\r\nLocation: https://api.example:{other}/y\r\nContent-Length: 0\r\n\r\n".encode()
+    port = raw(talk(moved), context(ssl.CERT_REQUIRED)).port
+    http = GuardedHttp(("127.0.0.1",), lambda name, number: [ipaddress.ip_address("127.0.0.1")], files[0])
+    tls = ClientTls(Path(mine[0]).read_text(), Path(mine[1]).read_text())
+    assert http.send(HttpRequest("GET", f"https://api.example:{port}/x", tls=tls)).body == b"hi"
+    assert names == ["client.example", None]
+    with pytest.raises(NetworkError):
+        http.send(HttpRequest("GET", f"https://api.example:{port}/x"))
+    for wrong in (ClientTls("no", "certificate"), ClientTls(tls.certificate, "no key"), ClientTls(ca="none")):
+        with pytest.raises(ValidationError, match="tls"):
+            http.send(HttpRequest("GET", f"https://api.example:{port}/x", tls=wrong))
+    trusting = GuardedHttp(("127.0.0.1",), lambda name, number: [ipaddress.ip_address("127.0.0.1")])
+    own = ClientTls(ca=Path(files[0]).read_text())
+    assert trusting.send(HttpRequest("GET", f"https://api.example:{other}/x", tls=own)).body == b"hi"
 
 
 def answering(data: bytes) -> Talk:

@@ -34,6 +34,13 @@ def http(settings: Settings) -> ports.Http:
     return GuardedHttp(settings.http_allow)
 
 
+def signer() -> ports.Signer:
+    """AWS's Signature Version 4, by botocore."""
+    from aslant.adapters.sigv4 import SigV4
+
+    return SigV4()
+
+
 def pages(settings: Settings) -> ports.PageReader:
     """libxml2, in a process of its own."""
     from aslant.adapters.page_reader import SeparateReader

@@ -21,8 +21,18 @@ class Secrets(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ClientTls:
+    """The client's certificate and key, and authorities that are trusted besides the public ones: texts in PEM form."""
+
+    certificate: str = ""
+    key: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    ca: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """`headers` stay with the first origin, except for harmless ones. `timeout` is seconds for everything."""
+    """`headers` and `tls` stay with the first origin, except for harmless ones. `timeout` is seconds for everything."""
 
     method: str
     url: str
@@ -31,6 +41,7 @@ class HttpRequest:
     timeout: float = 30.0
     max_bytes: int = 5_000_000
     max_redirects: int = 10
+    tls: ClientTls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,22 @@ class Http(Protocol):
         Raises ValidationError (the address), AuthorizationError (a private address), NetworkError, StepTimeout or
         PayloadTooLarge.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class AwsKeys:
+    """What a request is signed with, and for."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    session_token: str = field(repr=False)
+    region: str
+    service: str
+
+
+class Signer(Protocol):
+    def sign(self, request: HttpRequest, keys: AwsKeys) -> HttpRequest:
+        """The request with the headers of AWS's Signature Version 4. Raises ValidationError (the address)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import queue
 import re
 import socket
 import ssl
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -29,7 +30,7 @@ from aslant.errors import (
     StepTimeout,
     ValidationError,
 )
-from aslant.ports import HttpRequest, HttpResponse
+from aslant.ports import ClientTls, HttpRequest, HttpResponse
 
 Resolver = Callable[[str, int], Sequence[Address]]
 
@@ -158,7 +159,7 @@ class GuardedHttp:
         options: dict[str, Any] = {"host": str(address), "port": here.port, "timeout": timeout}
         connection: urllib3.connection.HTTPConnection
         if here.scheme == "https":
-            context = ssl.create_default_context(cafile=self.ca_file)
+            context = _trusting(request.tls, self.ca_file, here)
             connection = urllib3.connection.HTTPSConnection(
                 **options, server_hostname=here.host, assert_hostname=here.host, ssl_context=context
             )
@@ -194,6 +195,25 @@ class GuardedHttp:
             raise
         finally:
             connection.close()
+
+
+def _trusting(tls: ClientTls | None, ca_file: str | None, here: Target) -> ssl.SSLContext:
+    """What TLS is spoken with. Raises ValidationError for certificates that cannot be read."""
+    context = ssl.create_default_context(cafile=ca_file)
+    if tls is None:
+        return context
+    try:
+        if tls.ca:
+            context.load_verify_locations(cadata=tls.ca)
+        if tls.certificate:
+            # OpenSSL takes files only. It would ask on the terminal for a password that is not given.
+            with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+                file.write(f"{tls.certificate.strip()}\n{tls.key.strip()}\n")
+                file.flush()
+                context.load_cert_chain(file.name, password=lambda: tls.password)
+    except (OSError, ValueError):
+        raise ValidationError(f"{here.shown}: the certificates or the key of `tls` cannot be read") from None
+    return context
 
 
 class _UnknownEncoding(ValueError):
@@ -296,7 +316,7 @@ def _redirected(request: HttpRequest, status: int, *, same: bool) -> HttpRequest
         headers = {name: value for name, value in headers.items() if name.lower() != "content-type"}
     if not same:
         headers = {name: value for name, value in headers.items() if name.lower() in _SAFE_HEADERS}
-    return replace(request, method=method, body=body, headers=headers)
+    return replace(request, method=method, body=body, headers=headers, tls=request.tls if same else None)
 
 
 def _headers(items: Any) -> Mapping[str, str]:
