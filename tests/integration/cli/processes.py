@@ -25,11 +25,6 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": PATH, "TERM": "xterm-256color"}
 
 
-def aslant(*argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "infra.cli.main", *argv], cwd=cwd, env=environment(),
-        capture_output=True, text=True, timeout=LIMIT, check=False)
-
-
 def started(argv: list[str], cwd: Path, **options: Any) -> subprocess.Popen[str]:
     """A process in a session of its own, without a standard input; its outputs are pipes unless `options` say more."""
     given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}

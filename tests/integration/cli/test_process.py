@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.processes import LIMIT, Terminal, aslant, environment
+from infra.cli.main import main
+from tests.integration.cli.processes import LIMIT, Terminal, environment
 
 ASK = """\
 dialect: canonical
@@ -86,16 +87,20 @@ def test_a_pipe_that_closes_early_is_no_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("template", ["hello", "approval"])
-def test_a_starter_definition_runs_as_it_is(template: str, tmp_path: Path) -> None:
-    made = aslant("new", "mine", "--template", template, cwd=tmp_path)
-    assert made.returncode == 0
+def test_a_starter_definition_runs_as_it_is(
+    template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "mine", "--template", template]) == 0
+    capsys.readouterr()
     options = ["--approve", "sign-off"] if template == "approval" else []
-    done = aslant("run", "mine.yaml", *options, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    output = json.loads(done.stdout)
+    code = main(["run", "mine.yaml", *options])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    output = json.loads(out)
     assert output == ({"greeting": "Good morning, world!"} if template == "hello" else {"parcels": [
         {"parcel": {"to": "north", "pieces": 30}}, {"parcel": {"to": "south", "pieces": 30}}]})
-    assert "\x1b" not in done.stderr
+    assert "\x1b" not in err
 
 
 def test_a_full_disk_behind_standard_output_is_told(tmp_path: Path) -> None:
