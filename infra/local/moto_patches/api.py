@@ -139,10 +139,16 @@ def execution_start(self: Any) -> None:
     # Context objects are JSON: the start is a text there, as on AWS.
     self.exec_worker._evaluation_details.execution_details.start_time = runtime.clock.timestamp()
     self.exec_status = ExecutionStatus.RUNNING
-    if runtime.journal is not None:
-        runtime.journal.keep("running", self.exec_arn, {})
-    _tell(self, "RUNNING", runtime)
+    if not _is_quiet(self):
+        if runtime.journal is not None:
+            runtime.journal.keep("running", self.exec_arn, {})
+        _tell(self, "RUNNING", runtime)
     self.exec_worker.start()
+
+
+def _is_quiet(execution: Any) -> bool:
+    """Whether the execution is one of a Distributed Map's: nothing is told of it, and it does not go on by itself."""
+    return bool(vars(execution).get("quiet"))
 
 
 def _tell(execution: Any, status: str, runtime: Runtime) -> None:
@@ -209,7 +215,7 @@ def reflect_status(self: Any) -> None:
         execution.error, execution.cause = details.get("error"), details.get("cause")
     execution.exec_status = status
     try:
-        if not runtime.closing:  # what is stopped by the end of the cloud goes on in the next one
+        if not runtime.closing and not _is_quiet(execution):  # what is stopped by the end of the cloud goes on in the next one
             _tell(execution, status, runtime)
             if runtime.journal is not None:
                 runtime.journal.pack_history(execution.exec_arn)

@@ -64,6 +64,14 @@ from moto.stepfunctions.parser.asl.component.state.choice.comparison.comparison 
 )
 from moto.stepfunctions.parser.asl.component.state.choice.default_decl import DefaultDecl
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.execution_type import ExecutionType
+from moto.stepfunctions.parser.asl.component.state.exec.state_map.item_reader.item_reader_decl import ItemReader
+from moto.stepfunctions.parser.asl.component.state.exec.state_map.item_reader.reader_config.csv_header_location import (
+    CSVHeaderLocation,
+)
+from moto.stepfunctions.parser.asl.component.state.exec.state_map.item_reader.reader_config.input_type import InputType
+from moto.stepfunctions.parser.asl.component.state.exec.state_map.item_reader.reader_config.reader_config_decl import (
+    ReaderConfig,
+)
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.item_selector import ItemSelector
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.items.items import ItemsArray, ItemsJSONata
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.iteration.itemprocessor.item_processor_decl import (
@@ -78,6 +86,7 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_map.max_concurrenc
     MaxConcurrencyJSONata,
 )
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.mode import Mode
+from moto.stepfunctions.parser.asl.component.state.exec.state_map.result_writer.result_writer_decl import ResultWriter
 from moto.stepfunctions.parser.asl.component.state.exec.state_map.tolerated_failure import (
     ToleratedFailureCountInt,
     ToleratedFailureCountStringJSONata,
@@ -345,8 +354,28 @@ def _percentage(value: Json) -> Any:
     return ToleratedFailurePercentage(float(value))
 
 
+def _reader(value: Json) -> Any:
+    fields = _mapping(value)
+    config = _mapping(fields.get("ReaderConfig", {}))
+    if fields.keys() - {"Resource", "Arguments", "ReaderConfig"} or config != {"InputType": "JSON"}:
+        raise NotHandled
+    return ItemReader(
+        Resource.from_resource_arn(_text(fields.get("Resource"))), _arguments(fields.get("Arguments", {})),
+        ReaderConfig(InputType("JSON"), CSVHeaderLocation("FIRST_ROW"), None, None),
+    )
+
+
+def _writer(value: Json) -> Any:
+    fields = _mapping(value)
+    if fields.keys() - {"Resource", "Arguments", "WriterConfig"}:
+        raise NotHandled
+    writer: Any = ResultWriter(Resource.from_resource_arn(_text(fields.get("Resource"))), _arguments(fields.get("Arguments", {})))
+    writer.writer_config = _mapping(fields.get("WriterConfig", {}))
+    return writer
+
+
 _MODES = {"INLINE": Mode.Inline, "DISTRIBUTED": Mode.Distributed}
-_KINDS = {"STANDARD": ExecutionType.Standard, "EXPRESS": ExecutionType.Standard}  # nothing differs here
+_KINDS = {"STANDARD": ExecutionType.Standard, "EXPRESS": ExecutionType.Standard}  # `distributed.py` reads the definition
 
 _FIELDS: dict[str, Callable[[Json], Any]] = {
     "Comment": lambda value: Comment(_text(value)),
@@ -368,6 +397,8 @@ _FIELDS: dict[str, Callable[[Json], Any]] = {
     "Cause": lambda value: Cause(_string(value)),
     "Branches": _branches,
     "Items": _loop_items,
+    "ItemReader": _reader,
+    "ResultWriter": _writer,
     "ItemSelector": lambda value: ItemSelector(_object(value)),
     "ItemProcessor": _processor,
     "ToleratedFailureCount": _either(ToleratedFailureCountStringJSONata, ToleratedFailureCountInt),

@@ -35,6 +35,7 @@ def load_interpreter() -> None:
             api,
             attempts,
             control,
+            distributed,
             encryption,
             evaluation,
             events,

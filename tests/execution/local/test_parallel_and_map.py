@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import json
 import time
 
 import pytest
@@ -205,3 +206,70 @@ def test_a_distributed_map_fails_when_more_items_fail_than_it_tolerates(cloud, r
 def test_a_distributed_map_of_many_items(run):
     item = {"Type": "Pass", "Output": "{% $states.input * 2 %}", "End": True}
     assert run(_distributed(item, MaxConcurrency=1), {"items": list(range(1500))}).output == [n * 2 for n in range(1500)]
+
+
+def test_an_item_of_a_distributed_map_is_an_execution_of_its_own(cloud, run):
+    """It has its own input, and neither the input nor the variables of the one around it."""
+    output = "{% [$states.context.Execution.Input, $exists($outer), $states.context.Execution.Id] %}"
+    states = _distributed({"Type": "Pass", "Output": output, "End": True}, ItemSelector={
+        "item": "{% $states.context.Map.Item.Value %}", "index": "{% $states.context.Map.Item.Index %}", "from": "{% $outer %}"})
+    before = {"Type": "Pass", "Assign": {"outer": 7}, "Next": "loop"}
+    result = run({"before": before} | states, {"items": ["a", "b"]})
+    assert [row[:2] for row in result.output] == [
+        [{"item": "a", "index": 0, "from": 7}, False], [{"item": "b", "index": 1, "from": 7}, False]]
+    arns = [row[2] for row in result.output]
+    assert len(set(arns)) == 2 and all(":execution:machine/" in arn for arn in arns)
+    events = cloud.execution(arns[0]).events()
+    assert [event["type"] for event in events] == ["ExecutionStarted", "PassStateEntered", "PassStateExited", "ExecutionSucceeded"]
+
+
+def test_a_distributed_map_reads_its_items_from_s3_and_writes_results_there(cloud, run, call):
+    s3 = cloud.client("s3")
+    s3.create_bucket(Bucket="bucket")
+    s3.put_object(Bucket="bucket", Key="in.json", Body=json.dumps([3, 4, 5]).encode())
+
+    def act(event, context):
+        if event == 4:
+            raise ValueError("four")
+        return {"twice": event * 2}
+
+    cloud.function("f", act)
+    states = _distributed(
+        call("f", "{% $states.input %}"), ToleratedFailureCount=1,
+        ItemReader={"Resource": "arn:aws:states:::s3:getObject", "ReaderConfig": {"InputType": "JSON"},
+                    "Arguments": {"Bucket": "bucket", "Key": "{% $states.input.key %}"}},
+        ResultWriter={"Resource": "arn:aws:states:::s3:putObject", "Arguments": {"Bucket": "bucket", "Prefix": "out"},
+                      "WriterConfig": {"OutputType": "JSON", "Transformation": "COMPACT"}})
+    del states["loop"]["Items"]
+    details = run(states, {"key": "in.json"}).output["ResultWriterDetails"]
+
+    def read(key):
+        return json.loads(s3.get_object(Bucket="bucket", Key=key)["Body"].read())
+
+    files = read(details["Key"])["ResultFiles"]
+    assert [read(one["Key"]) for one in files["SUCCEEDED"]] == [[{"twice": 6}, {"twice": 10}]]
+    ((failed,),) = (read(one["Key"]) for one in files["FAILED"])
+    assert (failed["Status"], failed["Error"], json.loads(failed["Input"])) == ("FAILED", "ValueError", 4)
+
+
+def test_a_distributed_map_that_is_stopped_stops_its_items(cloud, machine):
+    wait = {"Type": "Wait", "Seconds": 3000, "End": True}
+    arn = cloud.state_machine("m", machine(_distributed(wait, MaxConcurrency=3)))
+    handle = cloud.start(arn, {"items": [1, 2, 3, 4, 5]})
+    for _ in range(500):
+        if len(cloud.children(handle.arn)) == 3:
+            break
+        time.sleep(0.01)
+    assert cloud.stop(handle.arn, error="Paused", cause="as asked")
+    assert handle.wait(5).status == "ABORTED"
+    assert [cloud.execution(child).wait(5).status for child in cloud.children(handle.arn)] == ["ABORTED"] * 3
+
+
+def test_an_item_that_fails_stops_the_others_of_a_distributed_map(cloud, run):
+    states = {
+        "which": {"Type": "Choice", "Choices": [{"Condition": "{% $states.input = 0 %}", "Next": "no"}], "Default": "wait"},
+        "no": {"Type": "Fail", "Error": "Own"}, "wait": {"Type": "Wait", "Seconds": 100_000, "End": True}}
+    loop = _distributed({})
+    loop["loop"]["ItemProcessor"] |= {"StartAt": "which", "States": states}
+    result = run(loop, {"items": [1, 2, 0, 3]})
+    assert (result.status, result.error) == ("FAILED", "States.ExceedToleratedFailureThreshold")
