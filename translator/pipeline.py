@@ -196,6 +196,7 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compi
         read.workflow, read.graph, workflows, findings,
         recorded=undo.recorded if undo is not None else frozenset(), items=undo.items if undo is not None else frozenset(),
         undone_children=undo.children if undo is not None else frozenset(), rolls_back=undo is not None and undo.starts,
+        called=any(step.workflow == read.workflow.id for other in workflows.values() for step in other.all_steps()),
     )
     kind = "EXPRESS" if read.workflow.settings.execution == "express" else "STANDARD"
     check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from aslant import skills
+from aslant import bootstrap, skills
 from aslant.adapters import clients
 from aslant.compensation import UNDOING, Outcome, label, outcome
 from aslant.contracts import MAX_PAYLOAD
@@ -309,8 +309,10 @@ class _Loop:
         for row in self.facts.usage:
             for name, value in row.items():
                 usage[name] = usage.get(name, 0) + value
+        whole = bootstrap.claims(Settings.read(), provision.TENANT)  # people see values, wherever these are kept
+        output = whole.resolve(ended.output) if status == "completed" else None
         return RunResult(
-            status=status, output=ended.output if status == "completed" else None, error=error, steps=steps,
+            status=status, output=output, error=error, steps=steps,
             approvals=tuple(self.approvals.decided) if self.approvals else (),
             simulated=self._simulated(steps), usage=usage, notes=self._notes(),
             execution=execution, started=ended.started, stopped=ended.stopped,

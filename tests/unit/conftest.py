@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from aslant import bootstrap
+from aslant.claims import Claims
 from tests.unit.moto_aws import moto_aws
-from tests.unit.runtime.fakes import MemorySteps, one_write_at_a_time
+from tests.unit.runtime.fakes import MemoryArtifacts, MemorySteps, one_write_at_a_time
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +17,14 @@ def step_records(monkeypatch: pytest.MonkeyPatch) -> MemorySteps:
     """The step records of the test; handlers find them through `bootstrap.steps`."""
     store = MemorySteps()
     monkeypatch.setattr(bootstrap, "steps", lambda settings: store)
+    return store
+
+
+@pytest.fixture(autouse=True)
+def stored(monkeypatch: pytest.MonkeyPatch) -> MemoryArtifacts:
+    """The large values of the test; handlers find them through `bootstrap.claims`."""
+    store = MemoryArtifacts()
+    monkeypatch.setattr(bootstrap, "claims", lambda settings, tenant: Claims(store, settings.bucket, tenant))
     return store
 
 

@@ -66,6 +66,7 @@ class Machine:
     rollbacks: dict[str, str] = field(default_factory=dict)  # placeholder -> the workflow whose executions it undoes
     rounds: dict[str, str] = field(default_factory=dict)  # step -> the variable that counts questions about its failures
     questions: dict[str, list[str]] = field(default_factory=dict)  # step -> choices whose first way leads back to it
+    claims: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # step -> what of its result must stay in the machine
     lengths: dict[str, int] = field(default_factory=dict)  # the state of a loop -> how many items it has, where that is known
     entries: dict[Frame, dict[str, str]] = field(default_factory=dict)  # loop body -> item variables its first state sets
 

@@ -25,6 +25,13 @@ _WANTED = {
 }
 
 
+# The output of a child, where the machine looks into it: parts of it may be stored elsewhere.
+_WHOLE = (
+    "($given:=$states.result.Output;$contains($string($given),'\"$ref\":\"s3://')?"
+    '$error("what the workflow gives is too large to be looked into by the state machine"):$given)'
+)
+
+
 def child_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:
     """A child workflow: an execution of its own, whose name tells parent, step, iteration and attempt apart."""
     step = run.step
@@ -51,6 +58,8 @@ def child_step(machine: Machine, block: Block, run: Run, following: str | None) 
     version = f'"version":{text_literal(child.version)},' if child is not None else ""
     limit = math.ceil(step.timeout or machine.workflow.settings.timeout or tasks.CHILD_LIMIT)
     result = "$states.result.Output" if step.wait_for_completion else '{"execution":$states.result.ExecutionArn}'
+    if step.wait_for_completion and machine.claims.get(step.id, {}).get("keep"):
+        result = _WHOLE
 
     def attempt(number: int) -> State:
         counted = "$states.context.State.RetryCount" + (f"+{number}" if number else "")

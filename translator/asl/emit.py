@@ -6,6 +6,7 @@ from collections.abc import Sequence as Many
 from typing import Any
 
 from aslant.error_names import ALL
+from aslant.step_types import STEP_TYPES
 from translator.asl import escalations, native, tasks
 from translator.asl.approvals import approval_step
 from translator.asl.block import Block, Machine, Origin, State, close
@@ -89,7 +90,10 @@ def _states_of(machine: Machine, block: Block, run: Run, following: str | None, 
     else:
         main, deferred = tasks.lambda_step(machine, block, run, following)
     if deferred is not None and deferred.expressions:
-        main = tasks.evaluate_state(machine, block, run, deferred, main, following)
+        passed = step.type in STEP_TYPES and not STEP_TYPES[step.type].native and step.type != "approval"
+        main = tasks.evaluate_state(
+            machine, block, run, deferred, main, following, passed=passed and not native.is_computed(step)
+        )
     if step.id in machine.rounds:
         main = escalations.begin(machine, block, run, main)
     following = after

@@ -9,6 +9,7 @@ from typing import Any
 
 from aslant.error_names import ALL
 from translator.asl.block import Block, Machine, Origin, State, close
+from translator.asl.claims import claim_rules
 from translator.asl.emit import body_block, emit
 from translator.asl.failures import CAUSE, error_from, left_inside, name_failed_steps, tells_statuses
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, runs
@@ -45,12 +46,12 @@ class Emitted:
 def emit_machine(
     workflow: Workflow, graph: Graph, children: Mapping[str, Workflow], findings: Findings, *,
     recorded: frozenset[str] = frozenset(), items: frozenset[str] = frozenset(),
-    undone_children: frozenset[str] = frozenset(), rolls_back: bool = False,
+    undone_children: frozenset[str] = frozenset(), rolls_back: bool = False, called: bool = False,
 ) -> Emitted:
     """The state machine of a checked workflow. Lambda and child machine names are placeholders (`${function_http}`).
 
     `recorded` and `items`: see `Machine`; `undone_children` are steps whose child is recorded too. With `rolls_back` a failure
-    starts the machine that undoes (`${rollback}`).
+    starts the machine that undoes (`${rollback}`). `called`: others call the workflow, and may look into what it gives.
     """
     planner = Planner(graph, workflow)
     outer = planner.frame(None)
@@ -82,8 +83,10 @@ def emit_machine(
         variables.read(Slot("child", child), variables.frame_of[child])
     for part in (plan, *ending):
         collect_results(part, variables)
+    every = [*beginning, plan, *ending, *([Run(last, outer)] if last is not None else [])]
     machine = Machine(
-        workflow, variables, findings, children=children, recorded=recorded, recorded_items=items
+        workflow, variables, findings, children=children, recorded=recorded, recorded_items=items,
+        claims=claim_rules(every, outputs, variables, {}, looked_into=called),
     )
     label = workflow.id
     def finish(bind: Bind) -> Any:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from translator.asl.block import Block, Finish, Machine, State
+from translator.asl.claims import within
 from translator.asl.plan import Arms, Body, Run
 from translator.asl.replay import remaining
 from translator.asl.tasks import evaluation, finish, invoke
@@ -114,6 +115,7 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
         why = "a rollback finds its result" if recorded else "its failure can be handled"
         machine.findings.add(rules.NATIVE_FAILURE, f"{step.id!r} runs in a function, so that {why}", step.at)
         state = invoke(machine, writer, run, evaluation(writer, [node]), {}, "transform")
+        state["Arguments"]["Payload"]["claims"] = within(machine.claims.get(step.id, {}), "e0")
         if recorded:
             state["Arguments"]["Payload"]["part"] = ""  # the record is that of the step itself
         return finish(machine, block, run, state, "$states.result.Payload.output.e0", following), writer.deferred

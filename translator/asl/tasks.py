@@ -42,6 +42,9 @@ def lambda_step(machine: Machine, block: Block, run: Run, following: str | None)
     writer = machine.writer(block, step, machine.own_input(block, step))
     config, secrets = writer.config(step.config)
     state = invoke(machine, writer, run, config, secrets, step.type)
+    rules = machine.claims.get(step.id)
+    if rules:
+        state["Arguments"]["Payload"]["claims"] = rules
     return finish(machine, block, run, state, "$states.result.Payload.output", following), writer.deferred
 
 
@@ -252,11 +255,12 @@ def fail_state(machine: Machine, block: Block, step: Step) -> tuple[str, str]:
 
 
 def evaluate_state(
-    machine: Machine, block: Block, run: Run, deferred: Deferred, main: str, following: str | None
+    machine: Machine, block: Block, run: Run, deferred: Deferred, main: str, following: str | None, *, passed: bool = False
 ) -> str:
     """A state before the step's `main` one, for what JSONata cannot say. Its input passes through.
 
-    `following` is where the workflow goes on when this fails and the step's failures are taken that way.
+    `following` is where the workflow goes on when this fails and the step's failures are taken that way. With `passed` the
+    values go to a function, so that they may be claims.
     """
     step = run.step
     writer = machine.writer(block, step, machine.own_input(block, step))
@@ -267,6 +271,7 @@ def evaluate_state(
     state = invoke(machine, writer, run, config, {}, "transform")
     if step.id in machine.recorded_items:
         state["Arguments"]["Payload"]["part"] = "items"  # the name under which a rollback finds them
+    state["Arguments"]["Payload"]["claims"] = {"open": [""]} if passed else {"keep": [""]}
     state["Output"] = "{% $states.input %}"
     state["Assign"] = {deferred.name: "{% $states.result.Payload.output %}"}
     catch = catchers(machine, block, run, following)

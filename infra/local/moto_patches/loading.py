@@ -40,6 +40,7 @@ def load_interpreter() -> None:
             evaluation,
             events,
             iteration,
+            objects,
             services,
             stopping,
             tables,

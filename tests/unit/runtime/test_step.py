@@ -10,7 +10,7 @@ import pytest
 
 from aslant import bootstrap, errors
 from aslant.configs.base import Config, Text
-from aslant.contracts import MAX_PAYLOAD
+from aslant.contracts import CLAIM_THRESHOLD, MAX_PAYLOAD
 from aslant.error_names import canonical
 from aslant.step import StepRun, result, retry_name, step
 
@@ -178,18 +178,34 @@ def test_errors_name_the_step_and_the_iteration_and_keep_their_class():
     assert str(failure(fail(KeyError), event())) == "step review: missing key 'no'"
 
 
-@pytest.mark.parametrize(("length", "fits"), [(MAX_PAYLOAD - len('{"output":""}'), True),
-                                              (MAX_PAYLOAD - len('{"output":""}') + 1, False)])
-def test_the_limit_counts_utf8_bytes_of_json(length, fits):
+@pytest.mark.parametrize(("length", "fits"), [(CLAIM_THRESHOLD - 2, True), (CLAIM_THRESHOLD - 1, False)])
+def test_a_large_result_is_stored_by_its_utf8_bytes_of_json(length, fits, stored):
     for character, width in (("x", 1), ("界", 3), ("🙂", 4), ("\n", 2)):
         text = character * (length // width) + "x" * (length % width)
         handler = handler_of(lambda config, run, text=text: result(text))
-        if fits:
-            assert handler(another(), None)["output"] == text
-        else:
-            error = failure(handler, another(iteration=[7]))
-            assert type(error) is errors.PayloadTooLarge
-            assert "review[7]" in str(error) and "262,145" in str(error)
+        output = handler(another(), None)["output"]
+        assert (output == text) is fits
+        if not fits:
+            assert output["size"] == CLAIM_THRESHOLD + 1
+            seen = handler_of(lambda config, run: result(len(config.value)))
+            assert seen(another(config={"value": output}), None)["output"] == len(text)
+
+
+def test_what_the_machine_looks_into_cannot_be_stored():
+    handler = handler_of(lambda config, run: result("x" * MAX_PAYLOAD))
+    error = failure(handler, another(iteration=[7], claims={"keep": [""]}))
+    assert type(error) is errors.PayloadTooLarge
+    assert "review[7]" in str(error) and "262,146" in str(error)
+
+
+def test_later_iterations_of_a_loop_have_less_room():
+    def length(index):
+        handler = handler_of(lambda config, run: result("x" * 1000))
+        return len(str(handler(another(iteration=[index], claims={"shared": True}), None)["output"]))
+
+    assert [length(index) for index in (0, 23)] == [1000, 1000]
+    assert length(24) < 300
+    assert length(2000) < 300
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, object(), {"a": b"x"}, {("a",): 1}])

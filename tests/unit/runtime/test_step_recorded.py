@@ -156,7 +156,7 @@ def test_a_payload_that_names_no_execution_is_none(step_records):
 
 
 def test_a_result_that_is_too_large_is_a_failure_with_a_record(step_records):
-    error = broken(handler_of(lambda config, run: result("x" * 300_000)), event())
+    error = broken(handler_of(lambda config, run: result("x" * 300_000)), event(claims={"keep": [""]}))
     assert isinstance(error, errors.PayloadTooLarge) and step_records.only().status == "failed"
 
 

@@ -13,6 +13,7 @@ from aslant.settings import Settings
 if TYPE_CHECKING:
     from aslant.approvals.links import Links
     from aslant.approvals.service import Approvals, Notify
+    from aslant.claims import Claims
     from aslant.configs.email import Smtp
     from aslant.contracts import Json
     from aslant.executions.service import Executions
@@ -222,6 +223,13 @@ def artifacts(settings: Settings) -> ports.Artifacts:
     return S3Artifacts(settings.region, settings.bucket)
 
 
+def claims(settings: Settings, tenant: str) -> Claims:
+    """Large values of a tenant's executions, in the bucket."""
+    from aslant.claims import Claims
+
+    return Claims(artifacts(settings), settings.bucket, tenant)
+
+
 def steps(settings: Settings) -> ports.StepStore:
     """Step records in the executions table, large outputs in the bucket."""
     from aslant.adapters.dynamo_steps import DynamoSteps
@@ -266,7 +274,7 @@ def recorder(settings: Settings) -> Recorder:
 
     return Recorder(
         execution_store(settings), machines(settings), releases(settings), timers(settings),
-        lambda: round(clock.now() * 1000), approvals(settings),
+        lambda: round(clock.now() * 1000), approvals(settings), lambda tenant: claims(settings, tenant),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, NotRequired, TypedDict
 Json = Any  # null, bool, int, float, str, list, dict: what JSON can say
 
 MAX_PAYLOAD = 262_144
+CLAIM_THRESHOLD = 128 * 1024  # bytes of JSON from which a result is stored, where its step says nothing else
 MAX_INPUT = MAX_PAYLOAD - 4096  # what a caller may give: `MachineInput` says who runs what besides
 
 
@@ -55,6 +56,19 @@ class ExecutionInfo(TypedDict, total=False):
     entered: dict[str, int]
 
 
+class ClaimRules(TypedDict, total=False):
+    """What the state machine can do without of a step's result (`aslant.claims.Claims.fit`).
+
+    `over`: bytes from which it is stored, none for what is always stored; `keep` and `open` are JSON pointers. With `shared` the
+    results of a loop's iterations come together in one value, so that later ones may be less large.
+    """
+
+    over: int
+    keep: list[str]
+    open: list[str]
+    shared: bool
+
+
 class StepInvocation(TypedDict):
     """The payload of a step's Lambda function.
 
@@ -74,6 +88,7 @@ class StepInvocation(TypedDict):
     iteration: NotRequired[list[int]]  # indexes of the loops around the step, outermost first
     secrets: NotRequired[dict[str, list[str | SecretPart | ValuePart]]]
     retry: NotRequired[RetryPlan]
+    claims: NotRequired[ClaimRules]
     token: NotRequired[str]  # the task token, for a step that waits for an answer
     entered: NotRequired[str]  # when its state was entered (ISO 8601): the time to answer counts from then
     timeout: NotRequired[int]  # seconds that this attempt may take

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aslant import observability, ports, prices, sla
+from aslant.claims import Claims
 from aslant.errors import ConflictError, NotFoundError
 from aslant.executions.family import ApprovalControl, changed_to, retention
 from aslant.executions.records import Child, Execution, Failure, Parent, Run
@@ -57,6 +58,7 @@ class Recorder:
     timers: ports.Timers
     clock: Callable[[], int]
     approvals: ApprovalControl | None = None
+    claims: Callable[[str], Claims] | None = None  # the stored values of a tenant
 
     def record(self, notice: Notice) -> Execution | None:
         """The execution as the notice leaves it; None when it is about no execution of ours.
@@ -197,6 +199,8 @@ class Recorder:
         if status in FINAL:
             self._close_approvals(execution)  # before its end is noted: a notice that comes again does nothing then
         output = parsed(notice.output) if status == "completed" else NOTHING
+        if self.claims is not None and output is not NOTHING:
+            output = self.claims(execution.tenant).resolve(output)
         execution = self.store.transition(execution, after, by=BY, reason=reason, run=ended, output=output)
         if status in FINAL:
             sla.disarm(self.timers, execution)

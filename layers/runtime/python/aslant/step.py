@@ -19,10 +19,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from aslant import bootstrap, observability, secrets
+from aslant import bootstrap, claims, observability, secrets
 from aslant.configs.base import Config
 from aslant.configs.check import parse
-from aslant.contracts import MAX_PAYLOAD, Json, RetryPlan, StepInvocation, StepResult
+from aslant.contracts import CLAIM_THRESHOLD, MAX_PAYLOAD, Json, RetryPlan, StepInvocation, StepResult
 from aslant.error_names import is_retried
 from aslant.errors import PayloadTooLarge, StepError, StepInProgress, StepTimeout, ValidationError, named
 from aslant.executions.records import Failure, StepRecord
@@ -36,6 +36,10 @@ N = TypeVar("N", int, float)
 Handler = Callable[[Any, Any], StepResult]
 
 _RESERVE = 0.5       # seconds before the function's own end in which an error can still be reported
+_AROUND = 64         # bytes of JSON around a result's parts
+# Bytes of the result of a loop's first iteration; the one at index i has 1/(i+1) of it, so that a thousand have 180 KB in all.
+_SHARED = 24 * 1024
+_LEAST_SHARE = 256   # below, a claim is as long as what it stands for
 _LONGEST = 900.0     # seconds; no Lambda function runs longer
 _RECORDING = 30.0    # seconds after an attempt's end in which its result is still tried to be recorded
 _REPORT = 0.2        # seconds before the function's own end in which the last try to record a result must be over
@@ -105,12 +109,17 @@ def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True, rec
                 record = _Record(run, context, time.monotonic())
                 known = record.begin(event) if records else None
                 if known is not None:
-                    return known
+                    return _fitting(known, event, run)
                 refuse_further(run, event.get("retry"))
-                raw = event["config"]
+                stored = bootstrap.claims(run.settings, run.tenant)
+                raw = stored.resolve(event["config"])
                 if with_secrets and event.get("secrets"):
-                    raw = secrets.resolve(raw, event["secrets"], run.tenant, bootstrap.secrets(run.settings), run.redactor)
-                return record.complete(checked(logic(parse(model, raw), run), run))
+                    places = stored.resolve(event["secrets"])
+                    raw = secrets.resolve(raw, places, run.tenant, bootstrap.secrets(run.settings), run.redactor)
+                done = checked(logic(parse(model, raw), run), run)
+                given = _fitting(done, event, run)  # before it is recorded: what cannot be passed on has failed
+                counts = record.complete(done)
+                return given if counts is done else _fitting(counts, event, run)
             except (Exception, SystemExit) as error:  # whatever it is, it must leave without secrets
                 failure = _failure(error, event, run)
                 if record is not None:
@@ -295,17 +304,31 @@ def _is_plan(plan: Any) -> bool:
 
 
 def checked(result: StepResult, run: StepRun) -> StepResult:
-    """The result without secrets, its integers exact. Raises PayloadTooLarge beyond what a state may pass on,
-    ValidationError for no JSON.
+    """The result without secrets, its integers exact. Raises PayloadTooLarge for more than can be stored, ValidationError for
+    no JSON.
     """
     try:
         clean: StepResult = exact(run.redactor.json(result))
         length = size(clean)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValidationError(f"the result is not JSON: {error}") from None
-    if length > MAX_PAYLOAD:
-        raise PayloadTooLarge(f"the result has {length:,} bytes of JSON; a state passes on {MAX_PAYLOAD:,} at most")
+    if length > claims.LARGEST:
+        raise PayloadTooLarge(f"the result has {length:,} bytes of JSON; {claims.LARGEST:,} are the most")
     return clean
+
+
+def _fitting(result: StepResult, event: StepInvocation, run: StepRun) -> StepResult:
+    """The result as the state machine takes it: what is large is stored, and a claim stands in its place."""
+    rules = event.get("claims") or {}
+    over = rules.get("over", CLAIM_THRESHOLD)
+    if rules.get("shared"):
+        over = min(over, max(_LEAST_SHARE, _SHARED // math.prod(index + 1 for index in run.iteration)))
+    room = MAX_PAYLOAD - _AROUND - size(result.get("usage") or {}) - size(result.get("artifacts") or [])
+    stored = bootstrap.claims(run.settings, run.tenant)
+    output = stored.fit(
+        result["output"], run.execution, over=over, keep=rules.get("keep", ()), open=rules.get("open", ()), most=room
+    )
+    return {**result, "output": output}
 
 
 def retry_name(error: Exception, attempt: int, plan: RetryPlan) -> str | None:

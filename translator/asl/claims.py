@@ -1,0 +1,211 @@
+"""What a state machine reads itself of the steps' results, and how large these may be: the rest may be stored elsewhere.
+
+A value that states only pass on, from one function to another or into the output, may be a claim (`aslant.claims`): the function
+that reads it resolves it. What an expression looks into must be there. So each step is told which parts of its result stay, and
+from which size on the rest is stored, so that everything that comes together in one state keeps below AWS's limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aslant.contracts import CLAIM_THRESHOLD
+from aslant.step_types import STEP_TYPES
+from translator.asl.plan import Fork, Plan, Run, Sequence, runs
+from translator.asl.variables import Variables
+from translator.expressions.jsonata import is_native
+from translator.expressions.references import slots
+from translator.expressions.tree import Attribute, Call, Node, Slot, children
+from translator.model.values import nodes_of
+from translator.model.workflow import Step, Value
+
+TOGETHER = 200 * 1024  # bytes of results in one state: below 256 KiB, with room for what stands around them
+ALL = 9 * 1024 * 1024  # bytes of results in all variables of an execution, of the 10 MiB that AWS allows
+_SMALLEST = 1024
+
+Chain = tuple[Slot, tuple[str, ...]]
+
+
+@dataclass(slots=True)
+class Use:
+    """How one step's result is used: parts (as paths of keys) that are looked into, and parts that are only passed on."""
+
+    keep: set[tuple[str, ...]] = field(default_factory=set)
+    passed: set[tuple[str, ...]] = field(default_factory=set)
+    share: int = CLAIM_THRESHOLD  # bytes that it may have
+    shared: bool = False  # the results of a loop's iterations come together
+
+
+def claim_rules(
+    plans: Iterable[Plan | None], outputs: Value, variables: Variables, distributed: Mapping[str, Any], *, looked_into: bool
+) -> dict[str, dict[str, Any]]:
+    """The rules (`aslant.contracts.ClaimRules`) for each step that has some, by its id.
+
+    `distributed` are the loops whose items a function reads, and whose results one gives. With `looked_into` the state machine
+    that called this one reads its outputs.
+    """
+    analysis = _Analysis(variables, distributed)
+    every = [*plans]
+    for plan in every:
+        for run in runs(plan):
+            analysis.runs[run.step.id] = run
+    for plan in every:
+        for run in runs(plan):
+            analysis.step(run.step)
+        analysis.joins(plan)
+    analysis.values(outputs, native=looked_into)
+    analysis.together([slot for node in nodes_of(outputs) for slot in slots(node)])
+    analysis.hand_down()
+    return analysis.rules()
+
+
+class _Analysis:
+    def __init__(self, variables: Variables, distributed: Mapping[str, Any]) -> None:
+        self.variables = variables
+        self.distributed = distributed
+        self.runs: dict[str, Run] = {}
+        self.uses: dict[str, Use] = {}
+
+    def use(self, step: str) -> Use:
+        return self.uses.setdefault(step, Use())
+
+    def step(self, step: Step) -> None:
+        for node in (step.when, *(case.when for case in step.cases)):
+            if node is not None:
+                self.look(node)
+        function = step.type in STEP_TYPES and not STEP_TYPES[step.type].native
+        computed = step.type in ("transform", "aggregate") and "value" in step.config
+        for key, value in step.config.items():
+            self.values(value, native=not function or computed or (step.type, key) == ("approval", "auto_approve"))
+        self.values(step.items, native=step.id not in self.distributed)
+        for value in (step.seconds, step.until, step.input):
+            self.values(value, native=True)
+        read = [slot for value in (step.config, step.items, step.input) for node in nodes_of(value) for slot in slots(node)]
+        self.together(read)
+
+    def values(self, value: Value, *, native: bool) -> None:
+        """The expressions of a structure. With `native` the state machine looks into what they name."""
+        for node in nodes_of(value):
+            chain = chain_of(node)
+            if chain is not None and not native:
+                self.use(chain[0].name).passed.add(chain[1])
+            elif is_native(node):
+                self.look(node)
+            else:  # a function evaluates it, and is given whole values
+                for slot in slots(node):
+                    if slot.kind == "output":
+                        self.use(slot.name).passed.add(())
+
+    def look(self, node: Node) -> None:
+        """An expression that the state machine evaluates."""
+        if not is_native(node):
+            self.values(node, native=False)
+            return
+        stack = [node]
+        while stack:
+            here = stack.pop()
+            chain = chain_of(here)
+            if chain is not None:
+                self.use(chain[0].name).keep.add(chain[1])
+            elif isinstance(here, Call) and here.name == "len" and self._is_loop(here):
+                continue  # the elements are only counted
+            else:
+                stack.extend(children(here))
+
+    def _is_loop(self, call: Call) -> bool:
+        slot = call.args[0] if len(call.args) == 1 else None
+        run = self.runs.get(slot.name) if isinstance(slot, Slot) and slot.kind == "output" else None
+        return run is not None and run.step.type == "foreach" and run.step.id not in self.distributed
+
+    def together(self, read: Iterable[Slot]) -> None:
+        """The results among these slots stand in one state."""
+        names = {slot.name for slot in read if slot.kind == "output"}
+        for name in names:
+            use = self.use(name)
+            use.share = min(use.share, TOGETHER // len(names))
+
+    def joins(self, plan: Plan | None) -> None:
+        """What frames hand on comes together in the state around them."""
+        stack: list[Plan | None] = [plan]
+        while stack:
+            here = stack.pop()
+            bodies = here.bodies if isinstance(here, Run | Fork) else ()
+            if bodies:
+                handed = [slot for body in bodies for slot in self.variables.exports.get(body.frame, ())]
+                if isinstance(here, Run) and here.step.type == "parallel":
+                    handed += [Slot("output", step.id) for body in bodies for step in body.last]
+                self.together(handed)
+                stack.extend(body.plan for body in bodies)
+            elif isinstance(here, Sequence):
+                stack.extend(here.parts)
+            elif here is not None and not isinstance(here, Run):
+                stack.extend(_inside(here))
+
+    def hand_down(self) -> None:
+        """What is said of a loop or parallel holds for the steps that make up its result."""
+        for name, run in self.runs.items():  # outer before inner
+            use = self.uses.get(name)
+            if use is None or not run.bodies or name in self.distributed:
+                continue
+            for body in run.bodies:
+                for step in body.last:
+                    inner = self.use(step.id)
+                    inner.shared |= run.step.type == "foreach" or use.shared
+                    inner.share = min(inner.share, use.share)
+                    if use.keep:
+                        inner.keep.add(())
+                    inner.passed.add(())
+
+    def rules(self) -> dict[str, dict[str, Any]]:
+        kept = sum(1 for slot, _ in self.variables.names if slot.kind == "output")
+        most = max(_SMALLEST, ALL // max(1, kept))
+        found: dict[str, dict[str, Any]] = {}
+        for name, use in self.uses.items():
+            rules: dict[str, Any] = {}
+            keep = _outermost(use.keep)
+            around = {path[:-1] for path in use.passed if path}
+            if keep:
+                rules["keep"] = [_pointer(path) for path in keep]
+            if around and () not in use.keep:
+                rules["open"] = sorted({_pointer(path) for path in around})
+            if use.shared:
+                rules["shared"] = True
+            share = max(_SMALLEST, min(use.share, most))
+            if share < CLAIM_THRESHOLD:
+                rules["over"] = share
+            if rules:
+                found[name] = rules
+        return found
+
+
+def within(rules: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The rules for a result that is the value of `key` in what the function gives."""
+    inner = {name: [f"/{key}{path}" for path in rules[name]] for name in ("keep", "open") if name in rules}
+    return {**rules, **inner, "open": sorted({"", *inner.get("open", ())})}
+
+
+def chain_of(node: Node) -> Chain | None:
+    """The result of a step, or a part of it by its keys: `steps.a.output.b.c`."""
+    path: list[str] = []
+    while isinstance(node, Attribute):
+        path.append(node.name)
+        node = node.of
+    return (node, tuple(reversed(path))) if isinstance(node, Slot) and node.kind == "output" else None
+
+
+def _outermost(paths: set[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The paths that are not inside of another one."""
+    return sorted(path for path in paths if not any(path[:end] in paths for end in range(len(path))))
+
+
+def _pointer(path: tuple[str, ...]) -> str:
+    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in path)
+
+
+def _inside(plan: Any) -> Iterator[Plan | None]:
+    if hasattr(plan, "arms"):
+        yield from (arm for _, arm in plan.arms)
+    elif hasattr(plan, "plan"):
+        yield plan.plan
