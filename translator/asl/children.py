@@ -25,9 +25,10 @@ _WANTED = {
 }
 
 
+_REF = '"$ref":"s3://'  # how a claim begins in JSON
 # The output of a child, where the machine looks into it: parts of it may be stored elsewhere.
 _WHOLE = (
-    "($given:=$states.result.Output;$contains($string($given),'\"$ref\":\"s3://')?"
+    f"($given:=$states.result.Output;$contains($string($given),{text_literal(_REF)})?"
     '$error("what the workflow gives is too large to be looked into by the state machine"):$given)'
 )
 

@@ -1,8 +1,8 @@
 """What a state machine reads itself of the steps' results, and how large these may be: the rest may be stored elsewhere.
 
-A value that states only pass on, from one function to another or into the output, may be a claim (`aslant.claims`): the function
-that reads it resolves it. What an expression looks into must be there. So each step is told which parts of its result stay, and
-from which size on the rest is stored, so that everything that comes together in one state keeps below AWS's limits.
+A value that states only pass on, from one function to another or into the output, may be a claim (`aslant.claims`): the
+function that reads it resolves it. What an expression looks into must be there. So each step is told which parts of its result
+stay, and from which size on the rest is stored, so that all that comes together in one state keeps below AWS's limits.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from aslant.contracts import CLAIM_THRESHOLD
 from aslant.step_types import STEP_TYPES
 from translator.asl.plan import Fork, Plan, Run, Sequence, runs
+from translator.asl.values import literal
 from translator.asl.variables import Variables
 from translator.expressions.jsonata import is_native
 from translator.expressions.references import slots
@@ -201,7 +202,7 @@ def _outermost(paths: set[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 def _pointer(path: tuple[str, ...]) -> str:
-    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in path)
+    return literal("".join("/" + key.replace("~", "~0").replace("/", "~1") for key in path))
 
 
 def _inside(plan: Any) -> Iterator[Plan | None]:

@@ -369,7 +369,8 @@ def _writer(value: Json) -> Any:
     fields = _mapping(value)
     if fields.keys() - {"Resource", "Arguments", "WriterConfig"}:
         raise NotHandled
-    writer: Any = ResultWriter(Resource.from_resource_arn(_text(fields.get("Resource"))), _arguments(fields.get("Arguments", {})))
+    resource = Resource.from_resource_arn(_text(fields.get("Resource")))
+    writer: Any = ResultWriter(resource, _arguments(fields.get("Arguments", {})))
     writer.writer_config = _mapping(fields.get("WriterConfig", {}))
     return writer
 

@@ -9,7 +9,7 @@ from infra.local.moto_patches.registry import patch
 
 @patch(
     "moto.s3.models:FakeKey.dispose",
-    gap="putting an object closes the file of the one it replaces, which another request may be about to read or to answer with",
+    gap="putting an object closes the file of the one it replaces, which another request may be about to read",
     fingerprint="3e18a93bddaa",
 )
 def dispose(self: Any, garbage: bool = False) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import json
+import threading
 import time
 
 import pytest

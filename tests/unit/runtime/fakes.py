@@ -10,27 +10,9 @@ from typing import Any
 
 import pytest
 
-from aslant import keys
 from aslant.errors import ConflictError, NotFoundError
 from aslant.executions.records import Failure, StepRecord
 from aslant.ports import StepKey
-
-
-class MemoryArtifacts:
-    """Large values in a dictionary."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, bytes] = {}
-
-    def put(self, tenant: str, execution: str, name: str, data: bytes) -> str:
-        key = keys.artifact(tenant, execution, name)
-        self.objects[key] = data
-        return key
-
-    def get(self, tenant: str, key: str, limit: int | None = None) -> bytes:
-        if not key.startswith(keys.artifacts(tenant)) or key not in self.objects:
-            raise NotFoundError(key)
-        return self.objects[key]
 
 
 class MemorySteps:
@@ -119,6 +101,8 @@ class ForgetfulSteps(MemorySteps):
 
 
 class MemoryArtifacts:
+    """Large values in a dictionary."""
+
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
 

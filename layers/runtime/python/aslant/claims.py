@@ -1,8 +1,8 @@
 """Large values outside of the state machine: a claim stands in a value's place, and is given back where a function reads it.
 
-A claim is `{"$ref": "s3://<bucket>/<key>", "size": bytes, "sha256": hex}`, of the value's compact JSON. States pass it on like any
-value. Nothing else is one: another shape, bucket or tenant is data. Whoever writes a claim by hand must know the hash of what it
-names, so that data from outside opens nothing.
+A claim is `{"$ref": "s3://<bucket>/<key>", "size": bytes, "sha256": hex}`, of the value's compact JSON. States pass it on like
+any value. Nothing else is one: another shape, bucket or tenant is data. Who writes a claim by hand must know the hash of what
+it names, so that data from outside opens nothing.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Claims:
     tenant: str
 
     def fit(
-        self, value: Json, execution: str, *, over: int = CLAIM_THRESHOLD, keep: Collection[str] = (), open: Collection[str] = (),
-        most: int = MAX_PAYLOAD,
+        self, value: Json, execution: str, *, over: int = CLAIM_THRESHOLD, keep: Collection[str] = (),
+        open: Collection[str] = (), most: int = MAX_PAYLOAD,
     ) -> Json:
         """The value with its largest parts as claims, so that it has `over` bytes at most where that can be.
 
@@ -91,7 +91,7 @@ class Claims:
         return {"$ref": f"s3://{self.bucket}/{key}", "size": len(data), "sha256": digest}
 
     def resolve(self, value: Json) -> Json:
-        """The value with everything in it that is stored. Raises NotFoundError for what is gone, PayloadTooLarge for too much."""
+        """The value with everything in it that is stored. Raises NotFoundError for what is gone, PayloadTooLarge."""
         known: dict[str, Json] = {}
         left = [LARGEST]
 
