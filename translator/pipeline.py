@@ -35,6 +35,14 @@ class Source(NamedTuple):
     file: str = ""
 
 
+class MissingWorkflow(Exception):
+    """A sub-workflow that is called, but among no definitions. `workflow` is its id, `caller` who calls it."""
+
+    def __init__(self, workflow: str, caller: str) -> None:
+        self.workflow, self.caller = workflow, caller
+        super().__init__(f"{caller} calls the workflow {workflow}, which is not among the definitions")
+
+
 @dataclass(frozen=True, slots=True)
 class Compilation:
     """A compiled workflow.

@@ -32,10 +32,10 @@ from translator.pipeline import Compilation, Source
 from translator.reporting import visible
 
 if TYPE_CHECKING:
+    from functions.publish_definition.logic import Published
     from infra.local.dev import Continued, Dev
-    from infra.local.publishing import Published
 
-PORT = 4599
+PORT, API_PORT = 4599, 4600
 _PATIENCE = 4.0  # seconds for an orderly end; what is left is in the journal anyway
 EXAMPLES = """\
 examples:
@@ -53,6 +53,8 @@ then, in another terminal:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="definitions, or folders of them, to publish first")
     parser.add_argument("--port", type=_port, default=PORT, metavar="N", help=f"where to listen (default {PORT}; 0: any)")
+    parser.add_argument("--api-port", type=_port, default=API_PORT, metavar="N",
+        help=f"where the HTTP API listens (default {API_PORT}; 0: any)")
     parser.add_argument("--data", default=DEFAULT, metavar="DIR", help=f"where everything is kept (default {DEFAULT})")
     parser.add_argument("--skills", action="append", default=[], metavar="MODULE",
         help="a Python module or file with skills; may be repeated")
@@ -133,15 +135,18 @@ def _stay(
     stdout: TextIO,
 ) -> int:
     # Slow to import: nothing above needs it.
+    from functions.publish_definition.logic import publish
     from infra.local.dev import dev
     from infra.local.journal import JournalError
     from infra.local.server import PortTaken
+    from translator.pipeline import MissingWorkflow
 
     home = Home(Path(args.data))
     ready = False
     try:
         with dev(
-            home, port=args.port, time_scale=args.time_scale, skill_modules=args.skills, simulate=args.simulate
+            home, port=args.port, api_port=args.api_port, time_scale=args.time_scale, skill_modules=args.skills,
+            simulate=args.simulate,
         ) as running:
             running.store_secrets(secrets)
             published = _publish(sources, compilations, args.dialect, running)
@@ -219,7 +224,7 @@ def _say(
     workflows = running.workflows()
     if args.json:
         document: dict[str, Any] = {
-            "url": running.server.url, "pid": os.getpid(), "data": str(running.home.path),
+            "url": running.server.url, "api": running.api.url, "pid": os.getpid(), "data": str(running.home.path),
             "workflows": [{"workflow": id, "version": version} for id, version in workflows],
             "published": [{"workflow": one.workflow, "version": one.version, "state": one.state} for one in published],
             "continued": [
@@ -242,6 +247,7 @@ def _say(
         *([] if workflows else [f"  no workflow is published yet: aslant push FILE{options}"]),
         f"start one:   aslant start {visible(first)}{options}",
         f"look on:     aslant list{options}, aslant watch ID{options}, aslant approvals{options}",
+        f"HTTP API:    {running.api.url}/api/v1, with a token of `aslant token{options}`; its parts: {running.api.url}/openapi.json",
         f"any client:  export AWS_ENDPOINT_URL={running.server.url} AWS_DEFAULT_REGION={running.settings.region}"
         " AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local",
         f"functions log to {running.home.log}",

@@ -31,6 +31,7 @@ COMMANDS = {
     "run": "run a definition on this machine",
     "explain": "say what a finding's code means and what to write instead",
     "dev": "keep a local cloud running, for the commands that follow",
+    "token": "make a token for its HTTP API",
     "push": "publish definitions to it",
     "start": "start an execution",
     "list": "list executions",

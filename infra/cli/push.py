@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    from infra.local.provision import MissingWorkflow
-    from infra.local.publishing import publish
+    from functions.publish_definition.logic import publish
+    from translator.pipeline import MissingWorkflow
 
     sources = read_all(args.files, folders=True)
     try:

@@ -220,6 +220,11 @@ class LocalCloud:
             raise RuntimeError("the local cloud is not running")
         return self._outside
 
+    @property
+    def functions(self) -> Functions:
+        """What is registered, to be invoked."""
+        return self._runtime.functions
+
     def client(self, service: str) -> Any:
         """A boto3 client of a service of this cloud, made once."""
         from infra.local.moto_patches.services import ClientMaker

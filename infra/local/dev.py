@@ -27,12 +27,14 @@ from aslant.executions.records import Execution
 from aslant.settings import Settings
 from infra.local import kept_events, provision
 from infra.local.cloud import LocalCloud
+from infra.local.gateway import gateway
 from infra.local.home import Address, Home
+from infra.local.issuer import ISSUER, PATH, Issuer
 from infra.local.provision import NOTICES, TENANT
 from infra.local.runner import environment, registered_skills
 from infra.local.server import Server
 
-PORT = 4599
+PORT, API_PORT = 4599, 4600  # of the cloud, of the API
 _ACTIVE = ("running", "rolling_back", "pending")
 _SETTLE = 10.0  # seconds for what was on its way to functions when the last process ended
 _BEAT = 1.0     # seconds between notes of the time, where it runs faster
@@ -55,6 +57,7 @@ class Dev:
     home: Home
     cloud: LocalCloud
     server: Server
+    api: Server
     settings: Settings
 
     def store_secrets(self, secrets: Mapping[str, str]) -> None:
@@ -110,7 +113,8 @@ class Dev:
 
 @contextmanager
 def dev(
-    home: Home, *, port: int = PORT, time_scale: float = 1.0, skill_modules: Sequence[str] = (), simulate: bool = False
+    home: Home, *, port: int = PORT, api_port: int = API_PORT, time_scale: float = 1.0,
+    skill_modules: Sequence[str] = (), simulate: bool = False,
 ) -> Iterator[Dev]:
     """A running one, until it is left.
 
@@ -133,9 +137,26 @@ def dev(
         _free_leases(cloud, settings)
         _connect(cloud, settings, warm=time_scale > 1)
         server = stack.enter_context(Server(port))
+        issuer = Issuer(home.path)
+        api = stack.enter_context(Server(api_port, gateway(cloud.functions, provision.API, issuer.keys)))
+        stack.enter_context(_variables({"ASLANT_TOKEN_ISSUER": ISSUER, "ASLANT_TOKEN_KEYS": api.url + PATH}))
         stack.callback(home.withdraw)
         stack.enter_context(_beating(cloud, beat))
-        yield Dev(home, cloud, server, settings)
+        yield Dev(home, cloud, server, api, settings)
+
+
+@contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Inside, functions find these in their environment."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def _connect(cloud: LocalCloud, settings: Settings, *, warm: bool) -> None:

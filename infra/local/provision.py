@@ -14,32 +14,27 @@ from aslant.settings import Settings
 from aslant.step_types import INTERNAL, STEP_TYPES, function_name
 from infra.local.cloud import LocalCloud
 from infra.local.functions import ACCOUNT, Handler
-from translator.pipeline import Compilation
+from translator.pipeline import Compilation, MissingWorkflow
 
 TENANT = "default"  # what a step takes without one, as in executions that were started by hand
 NOTIFY_TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:aslant-notifications"
 EMAIL_FROM = "workflows@example.com"
 
 # Functions that are no steps, by their names, with the module of each handler.
-PUBLISH_EVENTS, RECORD_EXECUTION = "aslant-publish-events", "aslant-record-execution"
+PUBLISH_EVENTS, RECORD_EXECUTION, API = "aslant-publish-events", "aslant-record-execution", "aslant-api"
+PUBLISH_DEFINITION = "aslant-publish-definition"
 SERVICES: Mapping[str, str] = {
     PUBLISH_EVENTS: "functions.publish_events.handler",
     RECORD_EXECUTION: "functions.record_execution.handler",
     approvals.FUNCTION: "functions.approvals.handler",
     sla.FUNCTION: "functions.watch_sla.handler",
+    PUBLISH_DEFINITION: "functions.publish_definition.handler",
+    API: "functions.api.handler",
 }
 # What Step Functions says about executions.
 NOTICES: Mapping[str, Any] = {"source": ["aws.states"], "detail-type": ["Step Functions Execution Status Change"]}
 
 Wrap = Callable[[Handler], Handler]
-
-
-class MissingWorkflow(Exception):
-    """A sub-workflow that is called, but among no definitions. `workflow` is its id, `caller` who calls it."""
-
-    def __init__(self, workflow: str, caller: str) -> None:
-        self.workflow, self.caller = workflow, caller
-        super().__init__(f"{caller} calls the workflow {workflow}, which is not among the definitions")
 
 
 def create_store(cloud: LocalCloud, settings: Settings) -> None:

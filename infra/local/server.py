@@ -24,10 +24,11 @@ class PortTaken(Exception):
 
 
 class Server:
-    """Serves the running local cloud on 127.0.0.1 until it is left. `port` 0 takes a free one."""
+    """Serves the running local cloud, or another WSGI application, on 127.0.0.1 until it is left. `port` 0 takes a free one."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, application: _Start | None = None) -> None:
         self._wanted = port
+        self._application = application
         self._server: socketserver.BaseServer | None = None
         self._thread: threading.Thread | None = None
         self.port = port
@@ -37,9 +38,7 @@ class Server:
         return f"http://localhost:{self.port}"
 
     def __enter__(self) -> Self:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # moto wants all that its extra `server` names
-            from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+        application = self._application or _cloud()
         from werkzeug.serving import WSGIRequestHandler, make_server
 
         class Quiet(WSGIRequestHandler):
@@ -52,8 +51,7 @@ class Server:
         self._look()
         try:
             server = make_server(
-                "127.0.0.1", self._wanted, _guarded(DomainDispatcherApplication(create_backend_app)), threaded=True,
-                request_handler=Quiet,
+                "127.0.0.1", self._wanted, application, threaded=True, request_handler=Quiet
             )
         except (OSError, SystemExit):  # werkzeug ends the process when the port is in use
             raise PortTaken(f"port {self._wanted} is in use") from None
@@ -77,6 +75,14 @@ class Server:
             self._server.shutdown()
             self._server.server_close()
             self._thread.join(5)
+
+
+def _cloud() -> _Start:
+    """moto's services."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # moto wants all that its extra `server` names
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    return _guarded(DomainDispatcherApplication(create_backend_app))
 
 
 def _guarded(application: _Start) -> _Start:

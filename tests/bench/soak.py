@@ -26,10 +26,10 @@ from aslant import bootstrap, skills
 from aslant.approvals.rules import Person
 from aslant.errors import ApprovalClosed, InvalidTransition, StepError
 from aslant.ports import StepKey
+from functions.publish_definition.logic import publish
 from infra.local import kept_events, provision
 from infra.local.dev import Dev, dev
 from infra.local.home import Home
-from infra.local.publishing import publish
 from tests.fuzz.checks import idempotency_key
 from tests.mortal import Killed, MortalSteps
 from translator.pipeline import Source, compile_sources

@@ -20,10 +20,10 @@ import pytest
 from aslant import bootstrap, skills
 from aslant.approvals.rules import Person
 from aslant.errors import StepError
+from functions.publish_definition.logic import publish
 from infra.local import provision
 from infra.local.dev import Dev, dev
 from infra.local.home import Home
-from infra.local.publishing import publish
 from translator.pipeline import Source, compile_sources
 
 CANARY = 'tr0ub4dor&3 "correct" horse/é'

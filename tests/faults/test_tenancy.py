@@ -13,10 +13,10 @@ from aslant import bootstrap, keys, skills
 from aslant.approvals.rules import Person
 from aslant.errors import ConflictError, NotFoundError, StepError
 from aslant.executions.records import Execution
+from functions.publish_definition.logic import publish
 from infra.local import kept_events
 from infra.local.dev import Dev, dev
 from infra.local.home import Home
-from infra.local.publishing import publish
 from translator.pipeline import Source, compile_sources
 
 LONG = "😀" * 190  # many bytes in few characters

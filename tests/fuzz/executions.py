@@ -28,10 +28,10 @@ from aslant.executions.naming import keyed_id
 from aslant.executions.records import Execution, StepRecord
 from aslant.executions.states import FINAL
 from aslant.ports import StepKey, StepStore
+from functions.publish_definition.logic import publish
 from infra.local import provision
 from infra.local.dev import Dev, dev
 from infra.local.home import Home
-from infra.local.publishing import publish
 from tests.fuzz import checks
 from tests.fuzz.flows import Flow, flow
 from tests.mortal import Killed, MortalSteps

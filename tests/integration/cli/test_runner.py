@@ -15,9 +15,9 @@ import pytest
 from aslant import skills
 from infra.local.approvals import Decision, Request
 from infra.local.progress import Progress, Status
-from infra.local.provision import MissingWorkflow, machine_name
+from infra.local.provision import machine_name
 from infra.local.runner import RunResult, run
-from translator.pipeline import Source, compile_sources
+from translator.pipeline import MissingWorkflow, Source, compile_sources
 
 
 def ran(*texts: str, input: dict[str, Any] | None = None, **options: Any) -> RunResult:

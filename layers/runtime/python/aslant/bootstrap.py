@@ -11,8 +11,10 @@ from aslant import ports
 from aslant.settings import Settings
 
 if TYPE_CHECKING:
+    from aslant.adapters.jwt_tokens import JwtTokens
     from aslant.approvals.links import Links
     from aslant.approvals.service import Approvals, Notify
+    from aslant.catalog import Catalog
     from aslant.claims import Claims
     from aslant.configs.email import Smtp
     from aslant.contracts import Json
@@ -255,6 +257,22 @@ def releases(settings: Settings) -> ports.Releases:
     from aslant.adapters.dynamo_catalog import DynamoCatalog
 
     return DynamoCatalog(settings.region, settings.catalog_table)
+
+
+def catalog(settings: Settings) -> Catalog:
+    """Definitions and their versions."""
+    from aslant import clock
+    from aslant.adapters.dynamo_definitions import DynamoDefinitions
+    from aslant.catalog import Catalog
+
+    return Catalog(DynamoDefinitions(settings.region, settings.catalog_table), lambda: round(clock.now() * 1000))
+
+
+def tokens(settings: Settings) -> JwtTokens:
+    """What checks the tokens of the API's callers."""
+    from aslant.adapters.jwt_tokens import JwtTokens
+
+    return JwtTokens(settings.token_issuer, settings.token_audience, settings.token_keys)
 
 
 def views(settings: Settings) -> Views:

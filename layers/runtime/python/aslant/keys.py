@@ -32,7 +32,11 @@ Catalog table:
 |---|---|---|
 | workflow | `<tenant>#workflow#<workflow>` | `workflow` |
 | version (`aslant.releases.Release`) | same | `version#<major>.<minor>.<patch>` |
+| its definition as it was written | same | `definition#<major>.<minor>.<patch>` |
 | version that a state machine was made of last | `<tenant>#machine#<ARN>` | `machine` |
+
+Index of the catalog table: `by_tenant`, pk attribute `tenant_pk` = `<tenant>#workflows`, sk attribute `listed_sk` =
+`<workflow>`, has the workflows that were given to the API.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -50,6 +54,7 @@ SHARDS = 4  # partitions that a tenant's executions are spread over in the index
 EXECUTION = "execution"
 INPUT = "input"
 OUTPUT = "output"
+DEFINITIONS = "definition#"  # what the sort keys of definitions begin with
 APPROVALS = "approval#"  # what the sort keys of an execution's approvals begin with
 
 
@@ -180,10 +185,24 @@ def workflow(tenant: str, identifier: str) -> Key:
 
 def version(tenant: str, identifier: str, number: str) -> Key:
     """A version of a workflow; `number` is semantic (`1.2.3`), a suffix after it sorts behind."""
+    return Key(f"{_part(tenant)}#workflow#{_part(identifier)}", f"version#{_ordered(number)}")
+
+
+def definition(tenant: str, identifier: str, number: str) -> Key:
+    """The text of a version."""
+    return Key(f"{_part(tenant)}#workflow#{_part(identifier)}", f"{DEFINITIONS}{_ordered(number)}")
+
+
+def workflows(tenant: str) -> str:
+    """The partition of a tenant's workflows in the index by_tenant of the catalog."""
+    return f"{_part(tenant)}#workflows"
+
+
+def _ordered(number: str) -> str:
+    """A semantic version so that texts sort as versions do."""
     core, _, rest = number.partition("-")
-    parts = core.split(".")
-    padded = ".".join(f"{part:0>8}" for part in parts)
-    return Key(f"{_part(tenant)}#workflow#{_part(identifier)}", f"version#{padded}{'-' + _part(rest) if rest else '~'}")
+    padded = ".".join(f"{part:0>8}" for part in core.split("."))
+    return padded + ("-" + _part(rest) if rest else "~")
 
 
 def machine(tenant: str, arn: str) -> Key:
@@ -214,31 +233,29 @@ def executions_table(name: str) -> dict[str, Any]:
         "by_workflow": ("workflow_pk", "started_sk"), "by_tenant": ("tenant_pk", "started_sk"),
         "by_status": ("status_pk", "started_sk"), "waiting": ("gsi_pk", "gsi_sk"),
     }
-    names = dict.fromkeys(["pk", "sk", *(name for pair in indexes.values() for name in pair)])
-    return _table(name, names) | {
+    return _table(name, indexes)
+
+
+def catalog_table(name: str) -> dict[str, Any]:
+    """The arguments of DynamoDB's CreateTable for the catalog table."""
+    return _table(name, {"by_tenant": ("tenant_pk", "listed_sk")})
+
+
+def _table(name: str, indexes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """`indexes`: the names of the two key attributes of each."""
+    attributes = dict.fromkeys(["pk", "sk", *(each for pair in indexes.values() for each in pair)])
+    return {
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in attributes],
+        "KeySchema": _schema("pk", "sk"),
         "GlobalSecondaryIndexes": [
-            {
-                "IndexName": index,
-                "KeySchema": [{"AttributeName": pk, "KeyType": "HASH"}, {"AttributeName": sk, "KeyType": "RANGE"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
+            {"IndexName": index, "KeySchema": _schema(pk, sk), "Projection": {"ProjectionType": "ALL"}}
             for index, (pk, sk) in indexes.items()
         ],
         "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     }
 
 
-def catalog_table(name: str) -> dict[str, Any]:
-    """The arguments of DynamoDB's CreateTable for the catalog table."""
-    return _table(name, ("pk", "sk")) | {
-        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
-    }
-
-
-def _table(name: str, attributes: Iterable[str]) -> dict[str, Any]:
-    return {
-        "TableName": name,
-        "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in attributes],
-        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-    }
+def _schema(pk: str, sk: str) -> list[dict[str, str]]:
+    return [{"AttributeName": pk, "KeyType": "HASH"}, {"AttributeName": sk, "KeyType": "RANGE"}]

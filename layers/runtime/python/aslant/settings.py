@@ -44,6 +44,12 @@ class Settings:
     key: str = "alias/aslant"               # ASLANT_KEY: the KMS key that encrypts task tokens
     event_bus: str = "default"              # ASLANT_EVENT_BUS
     scheduler_role: str = ""                # ASLANT_SCHEDULER_ROLE: the role that timers call functions with
+    machine_role: str = "local"             # ASLANT_MACHINE_ROLE: the name of the role that state machines run with
+    token_issuer: str = ""                  # ASLANT_TOKEN_ISSUER: who signs the tokens of the API's callers
+    token_audience: str = "aslant"          # ASLANT_TOKEN_AUDIENCE
+    token_keys: str = ""                    # ASLANT_TOKEN_KEYS: the address of the issuer's keys (a JSON Web Key Set)
+    tenant_claim: str = "custom:tenant"     # ASLANT_TENANT_CLAIM: the claim of a token that names the tenant
+    roles_claim: str = "cognito:groups"     # ASLANT_ROLES_CLAIM: the claim with the roles
     notify_topic: str = ""                  # ASLANT_NOTIFY_TOPIC: the topic of a notification that names none
     slack_webhook: str = ""                 # ASLANT_SLACK_WEBHOOK: where `channel: slack` goes without a url
     public_url: str = ""                    # ASLANT_PUBLIC_URL: where links in messages lead; none are sent without it
@@ -74,6 +80,12 @@ class Settings:
             key=env.get("ASLANT_KEY", "alias/aslant"),
             event_bus=env.get("ASLANT_EVENT_BUS", "default"),
             scheduler_role=env.get("ASLANT_SCHEDULER_ROLE", ""),
+            machine_role=env.get("ASLANT_MACHINE_ROLE", "local"),
+            token_issuer=env.get("ASLANT_TOKEN_ISSUER", ""),
+            token_audience=env.get("ASLANT_TOKEN_AUDIENCE", "aslant"),
+            token_keys=env.get("ASLANT_TOKEN_KEYS", ""),
+            tenant_claim=env.get("ASLANT_TENANT_CLAIM", "custom:tenant"),
+            roles_claim=env.get("ASLANT_ROLES_CLAIM", "cognito:groups"),
             notify_topic=env.get("ASLANT_NOTIFY_TOPIC", ""),
             slack_webhook=env.get("ASLANT_SLACK_WEBHOOK", ""),
             public_url=env.get("ASLANT_PUBLIC_URL", ""),

@@ -21,8 +21,7 @@ from aslant.ports import Releases
 from aslant.releases import Release
 from aslant.settings import Settings
 from aslant.step_types import function_name
-from infra.local.provision import MissingWorkflow
-from translator.pipeline import Compilation
+from translator.pipeline import Compilation, MissingWorkflow
 from translator.release import release_of
 
 Compile = Callable[[Mapping[str, str]], list[Compilation]]  # with other versions than the definitions say, by workflow

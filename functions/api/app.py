@@ -1,0 +1,109 @@
+"""The API: its router, who may call what, and how errors are told. The routes are in the modules beside."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, ApiGatewayResolver, CORSConfig, Response
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError, ServiceError
+from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
+
+from aslant import bootstrap, observability
+from aslant.access import Caller, caller_of
+from aslant.errors import AuthenticationError, PayloadTooLarge, StepError
+from aslant.settings import Settings
+from functions.api import approvals, executions, problems, system, workflows
+from functions.api.permissions import ROUTES
+from translator.diagnostics import TranslatorError
+
+PREFIX = "/api/v1"
+MAX_BODY = 2_000_000  # bytes
+_ROUTERS = (workflows.router, executions.router, approvals.router)
+
+
+@functools.cache
+def app() -> APIGatewayHttpResolver:
+    """The router, made once in a process."""
+    made = APIGatewayHttpResolver(
+        enable_validation=True,
+        cors=CORSConfig(allow_headers=["If-Match", "Idempotency-Key"], expose_headers=["ETag", "Location"], max_age=600),
+    )
+    made.configure_openapi(
+        title="Aslant", version="1", openapi_version="3.1.0",
+        description="Workflows on AWS Step Functions: definitions, executions and approvals.",
+        security_schemes={"token": HTTPBearer(bearerFormat="JWT")}, security=[{"token": []}],
+    )
+    made.get("/openapi.json", include_in_schema=False)(_openapi)
+    made.use(middlewares=[_authorized])
+    for router in _ROUTERS:
+        made.include_router(router, prefix=PREFIX)
+    made.include_router(system.router)
+    made.exception_handler(StepError)(problems.of_error)
+    made.exception_handler(TranslatorError)(problems.of_findings)
+    made.exception_handler(RequestValidationError)(_invalid)
+    made.exception_handler(ServiceError)(problems.of_service)
+    made.exception_handler(Exception)(_fault)
+    return made
+
+
+def _authorized(router: APIGatewayHttpResolver, next_middleware: NextMiddleware) -> Response[Any]:
+    """Lets a call through whose caller may make it."""
+    _permit(router)
+    return next_middleware(router)
+
+
+def _invalid(error: RequestValidationError) -> Response[Any]:
+    """The router checks a request before its middlewares run; somebody who may not call is told that, and no more."""
+    try:
+        _permit(app())
+    except StepError as refusal:
+        return problems.of_error(refusal)
+    return problems.of_request(error)
+
+
+def _permit(router: ApiGatewayResolver) -> None:
+    """Raises the error of a caller that may not. What is not in the table of permissions nobody may."""
+    event = router.current_event
+    if len(event.body or "") > MAX_BODY * 4 / 3:
+        raise PayloadTooLarge(f"a body has at most {MAX_BODY:,} bytes")
+    route = router.context["_route"]
+    row = (route.method, route.openapi_path.removeprefix(PREFIX))
+    if row not in ROUTES:
+        raise NotFoundError("there is no such path, or not with this method")
+    rule = ROUTES[row]
+    if rule is None:
+        return
+    settings = Settings.read()
+    caller = authenticated(event.headers.get("authorization") or "", settings)
+    router.append_context(caller=caller, settings=settings)  # type: ignore[no-untyped-call]
+    action, owned = rule
+    if not caller.may(action):
+        owner = owned(settings, caller, router.context["_route_args"]) if owned is not None else ""
+        caller.require(action, owner)
+
+
+def authenticated(header: str, settings: Settings) -> Caller:
+    """Who an Authorization header stands for. Raises AuthenticationError."""
+    kind, _, token = header.partition(" ")
+    if kind.lower() != "bearer" or not token.strip():
+        raise AuthenticationError("send a token: Authorization: Bearer …")
+    claims = bootstrap.tokens(settings).claims(token.strip())
+    return caller_of(claims, tenant_claim=settings.tenant_claim, roles_claim=settings.roles_claim)
+
+
+@functools.cache
+def _description() -> str:
+    return app().get_openapi_json_schema()
+
+
+def _openapi() -> Response[str]:
+    return Response(status_code=200, content_type="application/json", body=_description())
+
+
+def _fault(error: Exception) -> Response[str]:
+    """A mistake of ours: logged, and told without its details."""
+    observability.log("ERROR", f"{type(error).__name__} in the API", {}, error=repr(error))
+    return problems.problem(500, "internal", "something went wrong here; it has been logged")

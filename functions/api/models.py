@@ -1,0 +1,317 @@
+"""What the API takes and gives, as its OpenAPI description shows it. Moments are ISO 8601 in UTC, durations are seconds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from aslant.executions.states import Status
+
+Json = Any
+Moment = str
+Text = Annotated[str, Field(max_length=1000)]
+
+
+class Body(BaseModel):
+    """A request: what it does not know is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Given(BaseModel):
+    """An answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Place(Given):
+    """Where a definition is wrong: a line and a column of its text, counted from 1."""
+
+    line: int
+    column: int
+
+
+class ProblemPart(Given):
+    code: str = ""
+    detail: str
+    pointer: str | None = None   # JSON pointer into the request's body
+    position: Place | None = None
+    severity: str | None = None
+    hint: str | None = None
+
+
+class Problem(Given):
+    """RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    errors: list[ProblemPart] = []
+
+
+class FailureDocument(Given):
+    error: str
+    message: str
+    step: str | None
+    iteration: list[int]
+
+
+class ParentDocument(Given):
+    execution: str
+    step: str
+    iteration: list[int]
+
+
+class ExecutionDocument(Given):
+    id: str
+    workflow: str
+    version: str
+    status: Status
+    run: int
+    user: str
+    started_at: Moment
+    finished_at: Moment | None
+    changed_at: Moment
+    reason: str
+    error: FailureDocument | None
+    machine: str
+    arn: str
+    labels: dict[str, str]
+    trigger: dict[str, Json]
+    undone: list[str]
+    not_undone: list[str]
+    usage: dict[str, float]
+    sla_due: Moment | None
+    sla_breached: bool
+    parent: ParentDocument | None
+
+
+class StepDocument(Given):
+    step: str
+    iteration: list[int]
+    type: str
+    status: str
+    started_at: Moment | None
+    finished_at: Moment | None
+    duration: float | None
+    attempts: int
+    run: int
+    error: FailureDocument | None
+    settled: bool
+    native: bool
+    outcome: str | None
+    usage: dict[str, float]
+    cost_usd: float
+    executions: list[str]
+    steps: list[StepDocument]
+
+
+class RunDocument(Given):
+    number: int
+    why: str
+    detail: str | None
+    version: str
+    by: str
+    started_at: Moment
+    ended_at: Moment | None
+    status: str
+    arn: str
+    transitions: int
+
+
+class CostDocument(Given):
+    usd: float
+    parts: dict[str, float]
+    left_out: list[str]
+
+
+class ChildDocument(Given):
+    id: str
+    step: str
+    iteration: list[int]
+
+
+class ExecutionView(ExecutionDocument):
+    substate: str
+    done: int
+    total: int
+    duration: float
+    steps: list[StepDocument]
+    runs: list[RunDocument]
+    cost: CostDocument
+    children: list[ChildDocument]
+    input: Json = None
+    output: Json = None
+
+
+class ExecutionPage(Given):
+    items: list[ExecutionDocument]
+    next: str | None
+
+
+class TransitionDocument(Given):
+    revision: int
+    before: str | None
+    after: str
+    at: Moment
+    by: str
+    reason: str
+    run: int
+
+
+class CheckpointDocument(Given):
+    number: int
+    at: Moment
+    reason: str
+    by: str
+    run: int
+    label: str
+    steps: list[str]
+    sha256: str
+
+
+class PlanStep(Given):
+    step: str
+    type: str
+    action: str
+    why: str
+    repeats: bool
+
+
+class PlanDocument(Given):
+    what: str
+    version: str
+    steps: list[PlanStep]
+
+
+class ApprovalDocument(Given):
+    id: str
+    execution: str
+    workflow: str
+    step: str
+    iteration: list[int]
+    status: str
+    type: str
+    message: Json
+    options: list[Json]
+    data: Json
+    approvers: list[str]
+    quorum: int
+    requested_at: Moment
+    expires_at: Moment
+    decisions: list[dict[str, Json]]
+
+
+class ApprovalPage(Given):
+    items: list[ApprovalDocument]
+    next: str | None
+
+
+class Decided(Given):
+    """What a person said, or what that decided. `missing` is how many more have to."""
+
+    approved: bool
+    by: str
+    at: Json = None
+    comment: str = ""
+    answer: Json = None
+    missing: int | None = None
+    choice: Json = None
+
+
+class Start(Body):
+    """What an execution starts with."""
+
+    input: dict[str, Json] = {}
+    version: Annotated[str, Field(max_length=100)] | None = None
+    context: dict[str, Json] = {}
+    labels: dict[str, Annotated[str, Field(max_length=200)]] = {}
+    asynchronous: Annotated[bool, Field(alias="async", description="false waits for the end, up to 25 seconds")] = True
+
+
+class Reason(Body):
+    reason: Text = ""
+
+
+class Cancel(Reason):
+    compensate: Annotated[bool, Field(description="undo what has completed")] = False
+
+
+class Again(Body):
+    version: Annotated[str, Field(max_length=100)] | None = None
+    dry_run: Annotated[bool, Field(description="only tell what would run again")] = False
+
+
+class Rerun(Body):
+    step: Annotated[str, Field(max_length=200)]
+    dry_run: bool = False
+
+
+class Label(Body):
+    label: Annotated[str, Field(max_length=200)] = ""
+
+
+class Answer(Body):
+    comment: Text = ""
+    answer: Json = None
+
+
+class Definition(Body):
+    """A definition as text (YAML or JSON, any dialect) or as data."""
+
+    definition: str | dict[str, Json]
+    dialect: str | None = None
+    tags: list[Annotated[str, Field(max_length=100)]] = []
+    version_increment: Literal["major", "minor", "patch"] = "patch"
+
+
+class FindingDocument(Given):
+    code: str
+    severity: str
+    message: str
+    line: int
+    column: int
+    hint: str = ""
+
+
+class VersionDocument(Given):
+    workflow: str
+    version: str
+    status: str
+    created_at: Moment
+    created_by: str
+    dialect: str
+    sha256: str
+
+
+class WorkflowDocument(Given):
+    id: str
+    name: str
+    description: str
+    status: str
+    latest: str
+    published: str | None
+    tags: list[str]
+    owner: str
+    created_at: Moment
+    changed_at: Moment
+    revision: int
+
+
+class WorkflowPage(Given):
+    items: list[WorkflowDocument]
+    next: str | None
+
+
+class WorkflowView(WorkflowDocument):
+    definition: str
+    dialect: str
+    findings: list[FindingDocument] = []
+
+
+class Health(Given):
+    status: str
+    checks: dict[str, str] = {}

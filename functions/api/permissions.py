@@ -1,0 +1,66 @@
+"""Who may call which route: one row each, and whose thing it is about. A route without a row is open to nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from aslant import bootstrap
+from aslant.access import Action, Caller
+from aslant.settings import Settings
+
+Owner = Callable[[Settings, Caller, Mapping[str, str]], str]
+Rule = tuple[Action, Owner | None]
+
+
+def _of_execution(settings: Settings, caller: Caller, arguments: Mapping[str, str]) -> str:
+    return bootstrap.executions(settings).get(caller.tenant, arguments["execution_id"]).user
+
+
+def _of_workflow(settings: Settings, caller: Caller, arguments: Mapping[str, str]) -> str:
+    return bootstrap.catalog(settings).get(caller.tenant, arguments["workflow_id"]).owner
+
+
+# None: no token is needed, and nothing of a tenant is told.
+ROUTES: Mapping[tuple[str, str], Rule | None] = {
+    ("GET", "/health"): None,
+    ("GET", "/ready"): None,
+    ("GET", "/openapi.json"): None,
+    ("POST", "/workflows"): ("create", None),
+    ("GET", "/workflows"): ("read", None),
+    ("GET", "/workflows/{workflow_id}"): ("read", _of_workflow),
+    ("PUT", "/workflows/{workflow_id}"): ("update", _of_workflow),
+    ("DELETE", "/workflows/{workflow_id}"): ("delete", _of_workflow),
+    ("POST", "/workflows/{workflow_id}/validate"): ("read", _of_workflow),
+    ("POST", "/workflows/{workflow_id}/publish"): ("update", _of_workflow),
+    ("POST", "/workflows/{workflow_id}/deprecate"): ("update", _of_workflow),
+    ("POST", "/workflows/{workflow_id}/rollback"): ("update", _of_workflow),
+    ("GET", "/workflows/{workflow_id}/versions"): ("read", _of_workflow),
+    ("GET", "/workflows/{workflow_id}/versions/{version}"): ("read", _of_workflow),
+    ("GET", "/workflows/{workflow_id}/diff"): ("read", _of_workflow),
+    ("GET", "/workflows/{workflow_id}/asl"): ("read", _of_workflow),
+    ("GET", "/workflows/{workflow_id}/graph"): ("read", _of_workflow),
+    ("GET", "/workflows/{workflow_id}/estimate"): ("read", _of_workflow),
+    ("GET", "/workflows/{workflow_id}/schema"): ("read", _of_workflow),
+    ("POST", "/workflows/{workflow_id}/execute"): ("execute", None),
+    ("GET", "/workflows/{workflow_id}/executions"): ("read", _of_workflow),
+    ("GET", "/executions"): ("read", None),
+    ("GET", "/executions/{execution_id}"): ("read", _of_execution),
+    ("GET", "/executions/{execution_id}/timeline"): ("read", _of_execution),
+    ("GET", "/executions/{execution_id}/transitions"): ("read", _of_execution),
+    ("POST", "/executions/{execution_id}/pause"): ("execute", _of_execution),
+    ("POST", "/executions/{execution_id}/cancel"): ("execute", _of_execution),
+    ("POST", "/executions/{execution_id}/resume"): ("execute", _of_execution),
+    ("POST", "/executions/{execution_id}/retry"): ("execute", _of_execution),
+    ("POST", "/executions/{execution_id}/rerun"): ("execute", _of_execution),
+    ("POST", "/executions/{execution_id}/rollback"): ("execute", _of_execution),
+    ("GET", "/executions/{execution_id}/checkpoints"): ("read", _of_execution),
+    ("POST", "/executions/{execution_id}/checkpoints"): ("execute", _of_execution),
+    ("GET", "/executions/{execution_id}/checkpoints/{number}"): ("read", _of_execution),
+    ("POST", "/executions/{execution_id}/checkpoints/{number}/restore"): ("execute", _of_execution),
+    ("DELETE", "/executions/{execution_id}/checkpoints/{number}"): ("execute", _of_execution),
+    ("GET", "/approvals"): ("read", None),
+    ("GET", "/approvals/{approval_id}"): ("read", None),
+    ("POST", "/approvals/{approval_id}/approve"): ("approve", None),
+    ("POST", "/approvals/{approval_id}/reject"): ("approve", None),
+    ("POST", "/approvals/{approval_id}/answer"): ("approve", None),
+}

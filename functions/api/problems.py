@@ -1,0 +1,95 @@
+"""Errors as answers: problem details (RFC 9457), with a code, and every mistake of a request at its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.exceptions import ServiceError
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+
+from aslant import errors
+from translator.diagnostics import Diagnostic, TranslatorError
+
+MEDIA = "application/problem+json"
+_STATUS: Mapping[str, int] = {  # by the names of classes: another function's errors are known by those only
+    "AuthenticationError": 401, "AuthorizationError": 403, "NotFoundError": 404, "ConflictError": 409,
+    "InvalidTransition": 409, "ApprovalClosed": 409, "PreconditionFailed": 412, "PayloadTooLarge": 413,
+    "ValidationError": 422, "ExpressionError": 422, "RateLimited": 429, "NetworkError": 503, "StepTimeout": 503,
+}  # fmt: skip
+_TITLES = {
+    400: "Bad request", 401: "Unauthorized", 403: "Forbidden", 404: "Not found", 405: "Method not allowed", 409: "Conflict",
+    412: "Precondition failed", 413: "Content too large", 415: "Unsupported media type", 422: "Unprocessable content",
+    429: "Too many requests", 500: "Internal error", 503: "Service unavailable",
+}  # fmt: skip
+
+
+class PreconditionFailed(errors.StepError):
+    """`If-Match` names another revision than there is."""
+
+
+def problem(
+    status: int, code: str, detail: str, parts: Iterable[Mapping[str, Any]] = (), headers: Mapping[str, str] | None = None
+) -> Response[str]:
+    """The answer for something that went wrong."""
+    title = _TITLES.get(status, "Error")
+    document = {
+        "type": f"urn:aslant:problem:{code}", "title": title, "status": status, "code": code, "detail": detail,
+        "errors": list(parts),
+    }
+    return Response(
+        status_code=status, content_type=MEDIA, body=json.dumps(document, ensure_ascii=False), headers=dict(headers or {}),
+    )
+
+
+def of_error(error: errors.StepError) -> Response[str]:
+    status = next((_STATUS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _STATUS), 400)
+    headers: dict[str, str] = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    return problem(status, _snake(type(error).__name__), str(error), headers=headers)
+
+
+def of_findings(error: TranslatorError) -> Response[str]:
+    failing = [found for found in error.diagnostics if found.severity == "error"]
+    return problem(
+        422, "definition_invalid", f"the definition has {len(failing) or len(error.diagnostics)} errors",
+        [finding_part(found) for found in error.diagnostics],
+    )
+
+
+def finding_part(found: Diagnostic) -> dict[str, Any]:
+    return {
+        "code": found.code, "detail": found.message, "severity": str(found.severity), "hint": found.hint or None,
+        "position": {"line": found.position.line, "column": found.position.column},
+    }
+
+
+def of_request(error: RequestValidationError) -> Response[str]:
+    """All that is wrong with a request at once."""
+    found = list(error.errors())
+    unreadable = any(one.get("type") == "json_invalid" for one in found)
+    parts = [{"code": str(one.get("type", "")), "detail": str(one.get("msg", "")), "pointer": _pointer(one.get("loc", ()))}
+             for one in found]  # fmt: skip
+    if unreadable:
+        return problem(400, "not_json", "the body is no JSON", parts)
+    return problem(422, "request_invalid", "; ".join(f"{one['pointer']}: {one['detail']}" for one in parts[:5]), parts)
+
+
+def of_service(error: ServiceError) -> Response[str]:
+    """What the router itself says: there is no such path, or a method that it does not take."""
+    status = int(error.status_code)
+    return problem(status, _snake(_TITLES.get(status, "error")), str(error.msg))
+
+
+def _pointer(place: Iterable[Any]) -> str:
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in place)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace(" ", "_").lower()

@@ -1,0 +1,198 @@
+"""Definitions and their versions: what was written, by whom, and what of it is published.
+
+A version never changes. A workflow's record counts its changes, so that of two people who edit it one is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from aslant.errors import ConflictError, InvalidTransition, NotFoundError, ValidationError
+
+Increment = Literal["major", "minor", "patch"]
+WorkflowStatus = Literal["draft", "published", "deprecated", "archived"]
+_VERSION = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})")
+MAX_DEFINITION = 1_000_000  # bytes of a definition's text
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRecord:
+    """Moments are epoch milliseconds. `latest` is the newest version, `published` the one that new executions take."""
+
+    tenant: str
+    id: str
+    name: str
+    status: WorkflowStatus
+    latest: str
+    owner: str
+    created_at: int
+    changed_at: int
+    revision: int
+    description: str = ""
+    published: str = ""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionRecord:
+    """A version as it was written."""
+
+    workflow: str
+    version: str
+    text: str
+    dialect: str
+    sha256: str
+    created_by: str
+    created_at: int
+
+
+class DefinitionStore(Protocol):
+    """Every call takes the tenant; what another one has is not there."""
+
+    def read(self, tenant: str, workflow: str) -> WorkflowRecord | None:
+        """A workflow that has definitions."""
+
+    def write(self, before: WorkflowRecord | None, after: WorkflowRecord, definition: DefinitionRecord | None) -> None:
+        """One transaction: the workflow's record, if it is still `before`, and a version that is not there yet.
+
+        Raises ConflictError.
+        """
+
+    def definition(self, tenant: str, workflow: str, version: str) -> DefinitionRecord | None: ...
+
+    def versions(self, tenant: str, workflow: str) -> tuple[DefinitionRecord, ...]:
+        """All versions without their texts, the newest first."""
+
+    def page(self, tenant: str, *, limit: int, after: str | None) -> tuple[WorkflowRecord, ...]:
+        """Workflows in the order of their ids, those after an id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A definition that compiles: what the catalog keeps of it. `version` is what the text says."""
+
+    id: str
+    name: str
+    description: str
+    version: str
+    text: str
+    dialect: str
+    sha256: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """`clock` gives epoch milliseconds."""
+
+    store: DefinitionStore
+    clock: Callable[[], int]
+
+    def get(self, tenant: str, workflow: str) -> WorkflowRecord:
+        found = self.store.read(tenant, workflow) if 0 < len(workflow) <= 500 else None
+        if found is None:
+            raise NotFoundError(f"there is no workflow {workflow}")
+        return found
+
+    def definition(self, tenant: str, workflow: str, version: str | None = None) -> DefinitionRecord:
+        """A version, or the latest one."""
+        number = version or self.get(tenant, workflow).latest
+        found = self.store.definition(tenant, workflow, number) if _VERSION.fullmatch(number) else None
+        if found is None:
+            raise NotFoundError(f"there is no version {number} of {workflow}")
+        return found
+
+    def versions(self, tenant: str, workflow: str) -> tuple[DefinitionRecord, ...]:
+        return self.store.versions(tenant, self.get(tenant, workflow).id)
+
+    def create(self, tenant: str, written: Written, *, by: str) -> WorkflowRecord:
+        """A new workflow, as a draft. The same definition again gives what is there; another one is a ConflictError."""
+        found = self.store.read(tenant, written.id)
+        if found is not None:
+            first = self.store.definition(tenant, written.id, found.latest)
+            if first is not None and first.sha256 == written.sha256 and found.owner == by:
+                return found
+            raise ConflictError(f"there is a workflow {written.id} already; replace it, or give this one another id")
+        version = checked(written.version)
+        now = self.clock()
+        made = WorkflowRecord(
+            tenant, written.id, written.name, "draft", version, by, now, now, 1, written.description, "", written.tags,
+        )
+        self.store.write(None, made, _record(written, version, by, now))
+        return made
+
+    def replace(
+        self, tenant: str, workflow: str, written: Written, *, by: str, revision: int | None, increment: Increment
+    ) -> WorkflowRecord:
+        """A further version: the one that the text says if that is beyond the latest, else the latest incremented.
+
+        `revision` is that of the record which the caller has seen. Raises ConflictError when it has changed since.
+        """
+        before = self.get(tenant, workflow)
+        self._same(before, revision)
+        if written.id != workflow:
+            raise ValidationError(f"the definition is that of {written.id}, not of {workflow}")
+        if before.status == "archived":
+            raise InvalidTransition(f"{workflow} is archived")
+        latest = self.store.definition(tenant, workflow, before.latest)
+        if latest is not None and latest.sha256 == written.sha256:
+            return before
+        said = checked(written.version)
+        version = said if _parts(said) > _parts(before.latest) else incremented(before.latest, increment)
+        now = self.clock()
+        after = replace(
+            before, name=written.name, description=written.description, latest=version, changed_at=now,
+            tags=written.tags or before.tags, revision=before.revision + 1,
+        )
+        self.store.write(before, after, _record(written, version, by, now))
+        return after
+
+    def mark(
+        self, tenant: str, workflow: str, status: WorkflowStatus, *, published: str = "", revision: int | None = None
+    ) -> WorkflowRecord:
+        """Another status; `published` is the version that counts from now on."""
+        before = self.get(tenant, workflow)
+        self._same(before, revision)
+        if status == "deprecated" and before.status not in ("published", "deprecated"):
+            raise InvalidTransition(f"{workflow} is {before.status}; only what is published can be deprecated")
+        wanted = published or before.published
+        if (before.status, before.published) == (status, wanted):
+            return before
+        after = replace(before, status=status, published=wanted, changed_at=self.clock(), revision=before.revision + 1)
+        self.store.write(before, after, None)
+        return after
+
+    def page(self, tenant: str, *, limit: int, after: str | None) -> tuple[tuple[WorkflowRecord, ...], str | None]:
+        """Some workflows by id, and the id that the next page goes on after."""
+        found = self.store.page(tenant, limit=limit + 1, after=after)
+        return found[:limit], found[limit - 1].id if len(found) > limit else None
+
+    @staticmethod
+    def _same(record: WorkflowRecord, revision: int | None) -> None:
+        if revision is not None and revision != record.revision:
+            raise ConflictError(f"{record.id} has changed meanwhile: its revision is {record.revision}")
+
+
+def checked(version: str) -> str:
+    """A semantic version (semver.org) without suffixes. Raises ValidationError."""
+    if _VERSION.fullmatch(version):
+        return version
+    raise ValidationError(f"{version!r} is no version; write MAJOR.MINOR.PATCH, as in 1.2.0")
+
+
+def incremented(version: str, increment: Increment) -> str:
+    major, minor, patch = _parts(version)
+    after = {"major": (major + 1, 0, 0), "minor": (major, minor + 1, 0), "patch": (major, minor, patch + 1)}[increment]
+    return ".".join(map(str, after))
+
+
+def _parts(version: str) -> tuple[int, int, int]:
+    major, minor, patch = (int(part) for part in version.split("."))
+    return major, minor, patch
+
+
+def _record(written: Written, version: str, by: str, now: int) -> DefinitionRecord:
+    return DefinitionRecord(written.id, version, written.text, written.dialect, written.sha256, by, now)
