@@ -8,7 +8,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, ApiGatewayResolver, CORSConfig, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError, ServiceError
 from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
-from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestUnsupportedContentType, RequestValidationError
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 
 from aslant import bootstrap, observability
@@ -16,6 +16,7 @@ from aslant.access import Caller, caller_of
 from aslant.errors import AuthenticationError, PayloadTooLarge, StepError
 from aslant.settings import Settings
 from functions.api import approvals, executions, problems, system, workflows
+from functions.api.description import describe
 from functions.api.permissions import ROUTES
 from translator.diagnostics import TranslatorError
 
@@ -43,7 +44,7 @@ def app() -> APIGatewayHttpResolver:
     made.include_router(system.router)
     made.exception_handler(StepError)(problems.of_error)
     made.exception_handler(TranslatorError)(problems.of_findings)
-    made.exception_handler(RequestValidationError)(_invalid)
+    made.exception_handler([RequestValidationError, RequestUnsupportedContentType])(_invalid)
     made.exception_handler(ServiceError)(problems.of_service)
     made.exception_handler(Exception)(_fault)
     return made
@@ -55,13 +56,15 @@ def _authorized(router: APIGatewayHttpResolver, next_middleware: NextMiddleware)
     return next_middleware(router)
 
 
-def _invalid(error: RequestValidationError) -> Response[Any]:
+def _invalid(error: RequestValidationError | RequestUnsupportedContentType) -> Response[Any]:
     """The router checks a request before its middlewares run; somebody who may not call is told that, and no more."""
     try:
         _permit(app())
     except StepError as refusal:
         return problems.of_error(refusal)
-    return problems.of_request(error)
+    if isinstance(error, RequestValidationError):
+        return problems.of_request(error)
+    return problems.problem(415, "unsupported_media_type", "send JSON: Content-Type: application/json")
 
 
 def _permit(router: ApiGatewayResolver) -> None:
@@ -96,7 +99,7 @@ def authenticated(header: str, settings: Settings) -> Caller:
 
 @functools.cache
 def _description() -> str:
-    return app().get_openapi_json_schema()
+    return describe(app(), PREFIX)
 
 
 def _openapi() -> Response[str]:

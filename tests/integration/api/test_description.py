@@ -1,0 +1,68 @@
+"""Requests made from the API's own description: no fault, and every answer as described."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from functions.api.app import PREFIX, app
+from functions.api.description import describe
+from functions.api.handler import handler
+from infra.local.gateway import event_of
+from tests.integration.api.conftest import Api
+
+CHECKS = [
+    schemathesis.checks.not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
+    response_schema_conformance,
+]
+schema = schemathesis.openapi.from_dict(json.loads(describe(app(), PREFIX)))
+
+
+@pytest.fixture(scope="module")
+def caller(api: Api) -> dict[str, str]:
+    return {"Authorization": f"Bearer {api.token(tenant='fuzz', seconds=3600)}"}
+
+
+@schema.parametrize()
+@settings(
+    max_examples=6, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_every_operation(case: Any, api: Api, caller: dict[str, str]) -> None:
+    case.call_and_validate(base_url=api.running.api.url, headers=caller, checks=CHECKS, timeout=30)
+
+
+def test_it_is_served(api: Api) -> None:
+    served = api.call("GET", "/openapi.json", token="").body
+    assert served["openapi"] == "3.1.0" and served == json.loads(describe(app(), PREFIX))
+    assert {"/health", "/ready", "/api/v1/workflows", "/api/v1/executions/{execution_id}"} <= set(served["paths"])
+
+
+def test_health_and_readiness_need_no_token(api: Api) -> None:
+    assert api.call("GET", "/health", token="").body["status"] == "up"
+    assert api.call("GET", "/ready", token="").body == {"status": "up", "checks": {"catalog": "up", "executions": "up"}}
+
+
+def test_events_are_those_of_api_gateway() -> None:
+    """What the local gateway makes of a request has the parts that AWS documents, for format 2.0."""
+    import io
+
+    event = event_of({
+        "REQUEST_METHOD": "POST", "PATH_INFO": "/api/v1/workflows", "QUERY_STRING": "a=1&a=2&b=x+y%2F", "CONTENT_LENGTH": "2",
+        "CONTENT_TYPE": "application/json", "HTTP_X_ONE": "1", "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": "127.0.0.1",
+        "wsgi.input": io.BytesIO(b"{}"),
+    })  # fmt: skip
+    assert event["queryStringParameters"] == {"a": "1,2", "b": "x y/"} and event["body"] == "{}"
+    assert event["headers"] == {"x-one": "1", "content-type": "application/json", "content-length": "2"}
+    assert event["requestContext"]["http"]["method"] == "POST" and event["version"] == "2.0"
+    assert handler(event, None)["statusCode"] == 401
