@@ -45,6 +45,7 @@ def app() -> APIGatewayHttpResolver:
     made.exception_handler(StepError)(problems.of_error)
     made.exception_handler(TranslatorError)(problems.of_findings)
     made.exception_handler([RequestValidationError, RequestUnsupportedContentType])(_invalid)
+    made.exception_handler(ValueError)(_value)
     made.exception_handler(ServiceError)(problems.of_service)
     made.exception_handler(Exception)(_fault)
     return made
@@ -56,7 +57,7 @@ def _authorized(router: APIGatewayHttpResolver, next_middleware: NextMiddleware)
     return next_middleware(router)
 
 
-def _invalid(error: RequestValidationError | RequestUnsupportedContentType) -> Response[Any]:
+def _invalid(error: RequestValidationError | RequestUnsupportedContentType | ValueError) -> Response[Any]:
     """The router checks a request before its middlewares run; somebody who may not call is told that, and no more."""
     try:
         _permit(app())
@@ -104,6 +105,11 @@ def _description() -> str:
 
 def _openapi() -> Response[str]:
     return Response(status_code=200, content_type="application/json", body=_description())
+
+
+def _value(error: ValueError) -> Response[Any]:
+    """The router's word for a form whose Content-Type lacks its boundary; any other one is a mistake of ours."""
+    return _invalid(error) if "content-type header" in str(error) else _fault(error)
 
 
 def _fault(error: Exception) -> Response[str]:

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from aslant import documents
 from aslant.approvals.rules import Decision, Person, approvers
 from aslant.errors import NotFoundError
-from infra.cli import documents, pictures
+from infra.cli import pictures
 from infra.cli.command import Command
 from infra.cli.errors import FINE, UsageError
+from infra.cli.output import put_json
 from infra.cli.target import TENANT, Target, add_json, add_target, add_user, connected
 from translator.reporting import visible
 
@@ -65,7 +67,7 @@ def _list(args: argparse.Namespace) -> int:
             item for item in pending(target, person) if execution is None or execution in _family(target, item)
         ][: max(1, args.limit)]
     if args.json:
-        documents.put([documents.approval(item) for item in found])
+        put_json([documents.approval(item) for item in found])
         return FINE
     if not found:
         print("nothing waits for an answer", file=sys.stderr)
@@ -116,7 +118,7 @@ def _decide(args: argparse.Namespace, decision: Decision, step: str | None, answ
             TENANT, item["approval_id"], decision, by=_who(args, target), comment=args.comment, answer=answer
         )
     if args.json:
-        documents.put(dict(made) | {"id": item["approval_id"], "execution": item["execution"], "step": item["step"]})
+        put_json(dict(made) | {"id": item["approval_id"], "execution": item["execution"], "step": item["step"]})
         return FINE
     chosen = f"answered {visible(str(made['answer']))}" if made.get("answer") is not None else "approved"
     word = chosen if made["approved"] else "rejected"

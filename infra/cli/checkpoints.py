@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from infra.cli import documents, pictures
+from aslant import documents
+from infra.cli import pictures
 from infra.cli.errors import FINE, UsageError
 from infra.cli.executions import add_id
+from infra.cli.output import put_json
 from infra.cli.target import TENANT, add_json, add_target, add_user, connected, same_target
 from translator.reporting import visible
 
@@ -45,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
         if args.action == "delete":
             executions.delete_checkpoint(TENANT, id, args.number)
             if args.json:
-                documents.put({"deleted": args.number})
+                put_json({"deleted": args.number})
             else:
                 print(f"checkpoint {args.number} is deleted")
             return FINE
@@ -57,7 +59,7 @@ def execute(args: argparse.Namespace) -> int:
             found = (executions.read_checkpoint(TENANT, id, args.number),)
     if args.json:
         rows = [documents.checkpoint(one) for one in found]
-        documents.put(rows if args.action == "list" else rows[0])
+        put_json(rows if args.action == "list" else rows[0])
         return FINE
     if not found:
         print(

@@ -6,13 +6,14 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
+from aslant import documents
 from aslant.executions.plan import Plan
 from aslant.executions.records import Execution
-from infra.cli import documents, pictures
+from infra.cli import pictures
 from infra.cli.command import Command
 from infra.cli.errors import FINE, UsageError
 from infra.cli.executions import add_id
-from infra.cli.output import person
+from infra.cli.output import person, put_json
 from infra.cli.target import TENANT, Target, add_json, add_target, add_user, connected, same_target
 from translator.reporting import visible
 
@@ -134,7 +135,7 @@ def _again(
         if args.plan:
             found = plan(target, execution.id)
             if args.json:
-                documents.put(documents.plan(found))
+                put_json(documents.plan(found))
             else:
                 pictures.put(pictures.plan(found), sys.stdout)
             return FINE
@@ -159,7 +160,7 @@ def _agreed() -> bool:
 
 def _say(args: argparse.Namespace, after: Execution, text: str) -> None:
     if args.json:
-        documents.put(documents.execution(after))
+        put_json(documents.execution(after))
     else:
         print(f"{visible(after.id)} {text.format(id=visible(after.id), options=same_target(args))}")
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from functions.publish_definition.logic import Published
     from infra.local.dev import Continued, Dev
 
-PORT, API_PORT = 4599, 4600
+PORT = 4599
 _PATIENCE = 4.0  # seconds for an orderly end; what is left is in the journal anyway
 EXAMPLES = """\
 examples:
@@ -53,8 +53,8 @@ then, in another terminal:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="definitions, or folders of them, to publish first")
     parser.add_argument("--port", type=_port, default=PORT, metavar="N", help=f"where to listen (default {PORT}; 0: any)")
-    parser.add_argument("--api-port", type=_port, default=API_PORT, metavar="N",
-        help=f"where the HTTP API listens (default {API_PORT}; 0: any)")
+    parser.add_argument("--api-port", type=_port, metavar="N",
+        help=f"where the HTTP API listens (default: the port after that, {PORT + 1}; 0: any)")
     parser.add_argument("--data", default=DEFAULT, metavar="DIR", help=f"where everything is kept (default {DEFAULT})")
     parser.add_argument("--skills", action="append", default=[], metavar="MODULE",
         help="a Python module or file with skills; may be repeated")
@@ -135,17 +135,16 @@ def _stay(
     stdout: TextIO,
 ) -> int:
     # Slow to import: nothing above needs it.
-    from functions.publish_definition.logic import publish
     from infra.local.dev import dev
     from infra.local.journal import JournalError
     from infra.local.server import PortTaken
-    from translator.pipeline import MissingWorkflow
 
     home = Home(Path(args.data))
+    api_port = args.api_port if args.api_port is not None else args.port and args.port + 1
     ready = False
     try:
         with dev(
-            home, port=args.port, api_port=args.api_port, time_scale=args.time_scale, skill_modules=args.skills,
+            home, port=args.port, api_port=api_port, time_scale=args.time_scale, skill_modules=args.skills,
             simulate=args.simulate,
         ) as running:
             running.store_secrets(secrets)
@@ -183,8 +182,9 @@ def _publish(
     sources: Sequence[Source], compilations: Sequence[Compilation], dialect: str | None, running: Dev
 ) -> list[Published]:
     """Publishes all but those that call what nobody defines, which it tells."""
-    from infra.local.provision import TENANT, MissingWorkflow
-    from infra.local.publishing import publish
+    from functions.publish_definition.logic import publish
+    from infra.local.provision import TENANT
+    from translator.pipeline import MissingWorkflow
 
     def compile(versions: Mapping[str, str]) -> list[Compilation]:
         return compile_with_siblings(sources, dialect, versions) if versions else list(compilations)
@@ -247,7 +247,7 @@ def _say(
         *([] if workflows else [f"  no workflow is published yet: aslant push FILE{options}"]),
         f"start one:   aslant start {visible(first)}{options}",
         f"look on:     aslant list{options}, aslant watch ID{options}, aslant approvals{options}",
-        f"HTTP API:    {running.api.url}/api/v1, with a token of `aslant token{options}`; its parts: {running.api.url}/openapi.json",
+        f"HTTP API:    {running.api.url}/api/v1 (described by /openapi.json), with a token: aslant token{options}",
         f"any client:  export AWS_ENDPOINT_URL={running.server.url} AWS_DEFAULT_REGION={running.settings.region}"
         " AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local",
         f"functions log to {running.home.log}",

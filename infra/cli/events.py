@@ -9,9 +9,10 @@ import time
 from typing import Any
 
 from aslant.executions.states import ACTIVE
-from infra.cli import documents, pictures
+from infra.cli import pictures
 from infra.cli.errors import FINE, UsageError
 from infra.cli.executions import add_id
+from infra.cli.output import put_json
 from infra.cli.target import TENANT, add_json, add_target, connected
 from translator.reporting import visible
 
@@ -67,7 +68,7 @@ def execute(args: argparse.Namespace) -> int:
                 break
             time.sleep(_PAUSE)
     if args.json and not args.follow:
-        documents.put(details)
+        put_json(details)
     return FINE
 
 

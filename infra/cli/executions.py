@@ -9,12 +9,14 @@ import shutil
 import sys
 from collections.abc import Mapping
 
+from aslant import documents
 from aslant.executions.states import ACTIVE, STATUSES
-from infra.cli import documents, listing, pictures
+from infra.cli import listing, pictures
 from infra.cli.answers import pending
 from infra.cli.command import Command
 from infra.cli.errors import FINE
 from infra.cli.following import children, code, follow
+from infra.cli.output import put_json
 from infra.cli.target import TENANT, add_json, add_target, connected
 from translator.reporting import visible
 
@@ -49,7 +51,7 @@ def _list(args: argparse.Namespace) -> int:
         some = not args.json and any(one.status in ACTIVE for one in page.items)
         waiting = {str(item["execution"]) for item in pending(target)} if some else set()
     if args.json:
-        documents.put({"executions": [documents.execution(one) for one in page.items], "next": page.next})
+        put_json({"executions": [documents.execution(one) for one in page.items], "next": page.next})
         return FINE
     if not page.items:
         print("there are no such executions", file=sys.stderr)
@@ -79,7 +81,7 @@ def _show(args: argparse.Namespace) -> int:
             outputs = {record.label: record.output for record in records if record.status == "completed" and not record.native}
         if args.json:
             document = documents.view(view) | {"input": given, "output": output}
-            documents.put(document | ({"outputs": outputs} if args.outputs else {}))
+            put_json(document | ({"outputs": outputs} if args.outputs else {}))
             return FINE
         child = functools.cache(children(target))
         lines = [*pictures.heading(view), [], *pictures.tree(view, child)]
@@ -106,7 +108,7 @@ def _watch(args: argparse.Namespace) -> int:
         view = follow(target, target.execution(args.id).id, quiet=args.json)
         output = target.executions.output(TENANT, view.execution.id)
     if args.json:
-        documents.put(documents.view(view) | {"output": output})
+        put_json(documents.view(view) | {"output": output})
     else:
         pictures.put(pictures.heading(view), sys.stderr)
         if view.execution.status == "completed":
@@ -118,7 +120,7 @@ def _transitions(args: argparse.Namespace) -> int:
     with connected(args) as target:
         found = target.executions.transitions(TENANT, target.execution(args.id).id)
     if args.json:
-        documents.put([documents.transition(one) for one in found])
+        put_json([documents.transition(one) for one in found])
         return FINE
     rows = [
         (pictures.when(one.at), one.after, str(one.run), visible(one.by), visible(one.reason)) for one in found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -90,3 +91,8 @@ def _print_coloured(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str
     out = console(stream)
     for line in reporting.text_lines(diagnostics, sources):
         out.print(Text.assemble(*((part.text, _STYLES.get(part.style, "")) for part in line)))
+
+
+def put_json(document: Any) -> None:
+    """Prints a document on standard output."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")

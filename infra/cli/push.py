@@ -10,11 +10,11 @@ import argparse
 import sys
 from collections.abc import Mapping
 
-from infra.cli import documents, pictures
+from infra.cli import pictures
 from infra.cli.dev import about_published
 from infra.cli.errors import FINDINGS, FINE
 from infra.cli.files import read_all, texts
-from infra.cli.output import add_format, add_strict, exit_code, print_findings
+from infra.cli.output import add_format, add_strict, exit_code, print_findings, put_json
 from infra.cli.siblings import compile_with_siblings
 from infra.cli.target import TENANT, add_json, add_target, connected
 from translator.diagnostics import TranslatorError
@@ -63,7 +63,7 @@ def execute(args: argparse.Namespace) -> int:
             print(f"aslant: {visible(str(error))}, and not published either", file=sys.stderr)
             return FINDINGS
     if args.json:
-        documents.put([
+        put_json([
             {"workflow": one.workflow, "version": one.version, "written": one.written, "state": one.state,
              "machine": one.machine, "rollback": one.rollback or None} for one in published
         ])  # fmt: skip

@@ -10,10 +10,12 @@ import argparse
 import json
 import sys
 
-from infra.cli import documents, pictures
+from aslant import documents
+from infra.cli import pictures
 from infra.cli.arguments import gather, print_problems
 from infra.cli.errors import FINE, USAGE, UsageError
 from infra.cli.following import code, follow
+from infra.cli.output import put_json
 from infra.cli.target import TENANT, add_json, add_target, add_user, connected
 
 EXAMPLES = """\
@@ -51,14 +53,14 @@ def execute(args: argparse.Namespace) -> int:
         if problems:
             print_problems(problems)
             if args.json:
-                documents.put({"status": "refused", "input_problems": [problem._asdict() for problem in problems]})
+                put_json({"status": "refused", "input_problems": [problem._asdict() for problem in problems]})
             return USAGE
         started = executions.start(
             TENANT, args.workflow, given_input, user=target.user, version=args.wanted, key=args.key, labels=labels
         )
         if not args.wait:
             if args.json:
-                documents.put(documents.execution(started))
+                put_json(documents.execution(started))
             else:
                 print(started.id)
             return FINE
@@ -67,7 +69,7 @@ def execute(args: argparse.Namespace) -> int:
         view = follow(target, started.id, quiet=args.json)
         output = executions.output(TENANT, started.id)
         if args.json:
-            documents.put(documents.view(view) | {"output": output})
+            put_json(documents.view(view) | {"output": output})
         else:
             pictures.put(pictures.heading(view), sys.stderr)
             if view.execution.status == "completed":

@@ -34,7 +34,7 @@ from infra.local.provision import NOTICES, TENANT
 from infra.local.runner import environment, registered_skills
 from infra.local.server import Server
 
-PORT, API_PORT = 4599, 4600  # of the cloud, of the API
+PORT = 4599
 _ACTIVE = ("running", "rolling_back", "pending")
 _SETTLE = 10.0  # seconds for what was on its way to functions when the last process ended
 _BEAT = 1.0     # seconds between notes of the time, where it runs faster
@@ -113,7 +113,7 @@ class Dev:
 
 @contextmanager
 def dev(
-    home: Home, *, port: int = PORT, api_port: int = API_PORT, time_scale: float = 1.0,
+    home: Home, *, port: int = PORT, api_port: int = PORT + 1, time_scale: float = 1.0,
     skill_modules: Sequence[str] = (), simulate: bool = False,
 ) -> Iterator[Dev]:
     """A running one, until it is left.

@@ -9,10 +9,8 @@ import os
 import tempfile
 from pathlib import Path
 
-import infra.cli.dev
-import infra.cli.needs
-import infra.cli.siblings
 import infra.local.publishing  # noqa: F401
+
 from infra.local.dev import dev
 from infra.local.home import Home
 

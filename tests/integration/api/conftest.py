@@ -65,7 +65,7 @@ class Api:
         return Answer(answer.status, answer.headers, json.loads(text) if is_json and text else text)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with (
         dev(Home(tmp_path_factory.mktemp("api") / ".aslant"), port=0, api_port=0) as running,

@@ -35,7 +35,7 @@ def caller(api: Api) -> dict[str, str]:
 
 @schema.parametrize()
 @settings(
-    max_examples=6, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate],
+    max_examples=3, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 def test_every_operation(case: Any, api: Api, caller: dict[str, str]) -> None:
