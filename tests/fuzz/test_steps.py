@@ -17,16 +17,8 @@ from aslant import bootstrap, errors
 from aslant.configs.base import Config
 from aslant.configs.check import config_model
 from aslant.contracts import MAX_PAYLOAD
-from aslant.ports import (
-    Envelope,
-    HttpRequest,
-    HttpResponse,
-    ModelAnswer,
-    ModelRequest,
-    PageQuery,
-    PageRequest,
-    RenderedPage,
-)
+from aslant.model_ports import ModelAnswer, ModelRequest
+from aslant.ports import Envelope, HttpRequest, HttpResponse, PageQuery, PageRequest, RenderedPage
 from aslant.values import size
 from tests.unit.runtime.fakes import ForgetfulSteps
 
@@ -144,7 +136,7 @@ class Outside:
         return self._sent([each for each in arguments if not isinstance(each, bytes)])
 
     def ask(self, request: ModelRequest) -> ModelAnswer:
-        self._sent([list(request.messages), request.system])
+        self._sent([[message.text for message in request.messages], request.system])
         return ModelAnswer(self.answer, 1, 1)
 
     def request(self, config: Any, **more: Any) -> str:
@@ -214,7 +206,7 @@ def test_hostile_configurations(step_type: str, monkeypatch: pytest.MonkeyPatch)
                      "pages"):
             monkeypatch.setattr(bootstrap, port, lambda settings: outside)
         monkeypatch.setattr(bootstrap, "smtp_post", lambda settings, smtp: outside)
-        monkeypatch.setattr(bootstrap, "models", lambda settings, form: outside)
+        monkeypatch.setattr(bootstrap, "models", lambda settings, config, endpoint=None: outside)
         monkeypatch.setattr(bootstrap, "steps", lambda settings: ForgetfulSteps())
         payload = {"step": "s", "type": step_type, "execution": {"id": "e", "tenant": "acme"}, "config": config, "token": token,
                    "timeout": 20, "part": "fuzz"}

@@ -11,4 +11,10 @@ from functions.steps.agent import logic
 
 @step("agent", AgentConfig)
 def handler(config: AgentConfig, run: StepRun) -> StepResult:
-    return logic.ask(config, run, bootstrap.models(run.settings, config.output_format))
+    settings = run.settings
+    return logic.ask(config, run, logic.Ports(
+        models=lambda endpoint: bootstrap.models(settings, config, endpoint),
+        secrets=lambda: bootstrap.secrets(settings), artifacts=lambda: bootstrap.artifacts(settings),
+        spending=lambda: bootstrap.spending(settings), events=lambda: bootstrap.events(settings),
+        http=lambda: bootstrap.http(settings), functions=lambda: bootstrap.functions(settings),
+    ))

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from aslant import bootstrap, errors, skills
-from aslant.ports import HttpResponse, ModelAnswer
+from aslant.model_ports import ModelAnswer
+from aslant.ports import HttpResponse
 from tests.unit.runtime.fakes import MemorySteps
 
 CANARY = "tr0ub4dor&3-correct-horse"
@@ -105,7 +106,7 @@ def test_a_secret_comes_out_nowhere(kind, fails, sinks, monkeypatch):
     port = Leaky(fails)
     for name in ("http", "functions", "topics", "mailer", "events"):
         monkeypatch.setattr(bootstrap, name, lambda settings: port)
-    monkeypatch.setattr(bootstrap, "models", lambda settings, output_format: port)
+    monkeypatch.setattr(bootstrap, "models", lambda settings, config, endpoint=None: port)
     monkeypatch.setattr(bootstrap, "approvals", lambda settings: port)
     monkeypatch.setenv("ASLANT_SIMULATE", str(int(not fails)))
 

@@ -9,7 +9,8 @@ import pytest
 
 from aslant import bootstrap
 from aslant.adapters import bedrock
-from aslant.ports import ModelAnswer, ModelRequest
+from aslant.inputs import misfits
+from aslant.model_ports import ModelAnswer, ModelMessage, ModelRequest
 from aslant.settings import MODEL_ALIASES
 from functions.steps.agent.handler import handler
 
@@ -38,7 +39,7 @@ class Scripted:
 def model(monkeypatch):
     def install(*answers):
         scripted = Scripted(*answers)
-        monkeypatch.setattr(bootstrap, "models", lambda settings, form: scripted)
+        monkeypatch.setattr(bootstrap, "models", lambda settings, config, endpoint=None: scripted)
         return scripted
 
     return install
@@ -66,7 +67,7 @@ def test_text_is_the_output_and_tokens_are_counted(model, run):
     request = scripted.requests[0]
     assert request.model == MODEL_ALIASES["gpt-4"]
     assert (request.temperature, request.max_tokens, request.system) == (0.3, 50, "Be kind.")
-    assert [dict(message) for message in request.messages] == [{"role": "user", "text": "Say hello"}]
+    assert list(request.messages) == [ModelMessage("user", "Say hello")]
 
 
 @pytest.mark.parametrize(("config", "wanted"), [
@@ -87,7 +88,7 @@ def test_an_agent_gets_its_role_its_input_and_its_parameters(model, run):
     run({"agent_id": "reviewer", "input": {"diff": "…"}, "parameters": {"depth": 2}})
     request = scripted.requests[0]
     assert request.system == "You are the agent reviewer."
-    assert request.messages[0]["text"] == '{"diff":"…"}\n\nParameters:\n{"depth":2}'
+    assert request.messages[0].text == '{"diff":"…"}\n\nParameters:\n{"depth":2}'
 
 
 @pytest.mark.parametrize("text", ['["a", "b"]', '```json\n["a", "b"]\n```', 'Here you are:\n\n```\n["a", "b"]\n```\nBye.'])
@@ -100,7 +101,7 @@ def test_json_is_repaired_once(model, run, failure):
     scripted = model("Sorry: {", '{"a": 1}')
     result = run({"prompt": "p", "output_format": "json", "output_schema": {"type": "object"}})
     assert result == {"output": {"a": 1}, "usage": {"tokens_in": 20, "tokens_out": 10, "calls": 2, "cost_usd": dollars(20, 10)}}
-    assert [message["role"] for message in scripted.requests[1].messages] == ["user", "assistant", "user"]
+    assert [message.role for message in scripted.requests[1].messages] == ["user", "assistant", "user"]
     assert '{"type":"object"}' in scripted.requests[0].system
     model("no", "no again")
     assert failure({"prompt": "p", "output_format": "json"})[0] == "ModelError"
@@ -129,6 +130,20 @@ def test_the_offline_model_is_deterministic_and_says_so(run, monkeypatch, form):
     if form == "json_array":
         assert first["output"][0]["simulated"] is True
     assert first["usage"]["tokens_in"] > 100
+
+
+@pytest.mark.parametrize("schema", [
+    {"type": "array", "items": {"type": "string"}, "minItems": 3},
+    {"type": "object", "required": ["n", "m", "kind", "deep"], "additionalProperties": False, "properties": {
+        "n": {"type": "integer", "minimum": 2.5}, "m": {"type": ["number", "null"], "exclusiveMinimum": 7}, "kind": {"enum": ["a", "b"]},
+        "flag": {"type": "boolean"}, "short": {"type": "string", "maxLength": 3}, "nothing": {"type": "null"},
+        "low": {"type": "number", "maximum": -2}, "deep": {"anyOf": [{"type": "object", "properties": {"x": {"const": [1]}}}]}}},
+])
+def test_the_offline_model_answers_by_a_schema(run, monkeypatch, schema):
+    monkeypatch.setenv("ASLANT_MODEL", "offline")
+    output = run({"prompt": "p", "output_format": "json", "output_schema": schema})["output"]
+    assert misfits(schema, output, "it") == []
+    assert ("simulated" in json.dumps(output)) == (schema["type"] == "array")
 
 
 class BedrockClient:

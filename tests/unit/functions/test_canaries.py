@@ -13,7 +13,8 @@ import pytest
 
 from aslant import bootstrap, skills
 from aslant.errors import ServerError
-from aslant.ports import HttpRequest, HttpResponse, ModelAnswer, ModelRequest
+from aslant.model_ports import ModelAnswer, ModelRequest
+from aslant.ports import HttpRequest, HttpResponse
 from aslant.secrets import Redactor
 
 CANARY = 'Can4ry/+ü"\'\\&<x>-4711 tail'
@@ -137,7 +138,7 @@ def places(monkeypatch):
         outside = Outside(fails, secrets)
         for port in ("http", "topics", "mailer", "events", "functions", "post", "template_post", "artifacts", "pages"):
             monkeypatch.setattr(bootstrap, port, lambda settings: outside, raising=False)
-        monkeypatch.setattr(bootstrap, "models", lambda settings, form: outside)
+        monkeypatch.setattr(bootstrap, "models", lambda settings, config, endpoint=None: outside)
         monkeypatch.setattr(bootstrap, "smtp_post", lambda settings, smtp: outside)
 
     return choose

@@ -72,7 +72,7 @@ def test_skill_sample(sample):
 def test_agent_and_unavailable_samples(sample, monkeypatch):
     monkeypatch.setenv("ASLANT_MODEL", "offline")
     monkeypatch.setenv("ASLANT_SIMULATE", "1")
-    assert handler_of("agent")(sample("agent"), None)["output"]["simulated"] is True
+    assert handler_of("agent")(sample("agent"), None)["output"][0].startswith("[simulated by")
     assert handler_of("unavailable")(sample("unavailable"), None)["output"]["type"] == "deploy"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aslant import ports
-from aslant.settings import Settings
+from aslant.settings import OFFLINE, Settings
 
 if TYPE_CHECKING:
     from aslant.adapters.jwt_tokens import JwtTokens
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from aslant.approvals.service import Approvals, Notify
     from aslant.catalog import Catalog
     from aslant.claims import Claims
+    from aslant.configs.agent import AgentConfig
     from aslant.configs.email import Smtp
     from aslant.contracts import Json
     from aslant.executions.service import Executions
     from aslant.executions.store import ExecutionStore
     from aslant.executions.view import Views
     from aslant.messages import Ports as Messages
+    from aslant.model_ports import ModelEndpoint, Models, Spending
     from aslant.recording import Recorder
 
 
@@ -111,12 +113,26 @@ def athena(settings: Settings, workgroup: str, catalog: str, name: str, tenant: 
     return Athena(settings.region, workgroup, catalog, name, tenant, settings.database_allow)
 
 
-def models(settings: Settings, output_format: str) -> ports.Models:
-    """Bedrock; the offline model where ASLANT_MODEL=offline."""
-    from aslant.adapters.bedrock import Bedrock
-    from aslant.adapters.offline_model import NAME, OfflineModel
+def models(settings: Settings, config: AgentConfig, endpoint: ModelEndpoint | None = None) -> Models:
+    """Bedrock, or a server that speaks OpenAI's language; the offline model where ASLANT_MODEL=offline."""
+    if settings.model == OFFLINE:
+        from aslant.adapters.offline_model import OfflineModel
 
-    return OfflineModel(output_format) if settings.model == NAME else Bedrock(settings.region)
+        return OfflineModel(config.output_format, config.output_schema)
+    if endpoint is not None:
+        from aslant.adapters.openai_models import OpenAiModels
+
+        return OpenAiModels(endpoint, http(settings))
+    from aslant.adapters.bedrock import Bedrock
+
+    return Bedrock(settings.region)
+
+
+def spending(settings: Settings) -> Spending:
+    """The catalog table."""
+    from aslant.adapters.dynamo_spending import DynamoSpending
+
+    return DynamoSpending(settings.region, settings.catalog_table)
 
 
 def topics(settings: Settings) -> ports.Topics:

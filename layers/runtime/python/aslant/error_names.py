@@ -59,6 +59,8 @@ _row("SandboxError", "sandboxerror scripterror")
 _row("CommandFailed", "commandfailed commanderror commandexception nonzeroexit")
 _row("SkillNotFound", "skillnotfound skillnotfounderror skillnotfoundexception")
 _row("SecretNotFound", "secretnotfound secretnotfounderror missingsecret")
+_row("ModelError", "modelerror llmerror")
+_row("BudgetExceeded", "budgetexceeded budgetexceedederror")
 _row("StepTypeUnavailable", "steptypeunavailable")
 
 _HTTP_STATUS = re.compile(r"(?:http_?error|http|status)?[._:]?([1-5][0-9x]{2})\Z", re.IGNORECASE)

@@ -126,6 +126,10 @@ class ModelError(StepError):
     """A language model that gave no usable answer (refused, cut off, or not the format that was asked for)."""
 
 
+class BudgetExceeded(StepError):
+    """A call of a model that would take the tenant beyond what its models may cost this month."""
+
+
 class ApprovalClosed(StepError):
     """A decision on an approval that is decided already, has expired, or whose execution has ended."""
 

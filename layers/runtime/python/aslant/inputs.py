@@ -15,8 +15,6 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import re2
-
 from aslant.contracts import MAX_INPUT
 from aslant.formats import FORMATS
 from aslant.values import MAX_SAFE_INTEGER, size
@@ -76,8 +74,8 @@ def declaration(name: str, row: Row) -> list[InputProblem]:
     if isinstance(row.get("pattern"), str):
         try:
             _compiled(row["pattern"])
-        except (re2.error, UnicodeError) as error:
-            problems.append(InputProblem("/pattern", f"the pattern of {name} cannot be read: {_reason(error)}"))
+        except ValueError as error:
+            problems.append(InputProblem("/pattern", f"the pattern of {name} cannot be read: {error}"))
     if not problems and row.get("default") is not None:
         checked = _check(row, _whole(row, row["default"]), "/default", f"the default of {name}")
         problems += [*_unsafe(row["default"], "/default", 0), *checked]
@@ -203,18 +201,23 @@ def _check_text(row: Row, value: str, pointer: str, name: str) -> Iterator[Input
     if isinstance(pattern, str):
         try:
             fits = _compiled(pattern).search(value) is not None
-        except (re2.error, UnicodeError) as error:
-            yield InputProblem(pointer, f"the pattern of {name} cannot be read: {_reason(error)}")
+        except ValueError as error:
+            yield InputProblem(pointer, f"the pattern of {name} cannot be read: {error}")
         else:
             if not fits:
                 yield InputProblem(pointer, f"{name} is {_brief(value)}, which does not match {pattern}")
 
 
 def _compiled(pattern: str) -> Any:
-    """RE2 writes what it cannot read to stderr unless it is told not to."""
+    """RE2 writes what it cannot read to stderr unless it is told not to. Raises ValueError."""
+    import re2  # slow, and few rows have patterns
+
     options = re2.Options()
     options.log_errors = False
-    return re2.compile(pattern, options)
+    try:
+        return re2.compile(pattern, options)
+    except (re2.error, UnicodeError) as error:
+        raise ValueError(_reason(error)) from None
 
 
 def _reason(error: Exception) -> str:

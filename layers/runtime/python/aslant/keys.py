@@ -34,6 +34,7 @@ Catalog table:
 | version (`aslant.releases.Release`) | same | `version#<major>.<minor>.<patch>` |
 | its definition as it was written | same | `definition#<major>.<minor>.<patch>` |
 | version that a state machine was made of last | `<tenant>#machine#<ARN>` | `machine` |
+| what the tenant's models cost in a month | `<tenant>#models#<year>-<month>` | `spending` |
 
 Index of the catalog table: `by_tenant`, pk attribute `tenant_pk` = `<tenant>#workflows`, sk attribute `listed_sk` =
 `<workflow>`, has the workflows that were given to the API.
@@ -80,6 +81,11 @@ def artifacts(tenant: str) -> str:
 def artifact(tenant: str, execution: str, name: str) -> str:
     """The key of an object in the bucket of artifacts."""
     return f"{artifacts(tenant)}{quote(execution, safe=':')}/{quote(name)}"
+
+
+def prompt(tenant: str, name: str) -> str:
+    """The key of a stored prompt in the bucket of artifacts. No execution's objects are there: `@` is escaped in an id."""
+    return f"{artifacts(tenant)}@prompts/{quote(name, safe='')}"
 
 
 def _part(text: str) -> str:
@@ -208,6 +214,11 @@ def _ordered(number: str) -> str:
 def machine(tenant: str, arn: str) -> Key:
     """Which version a state machine was made of."""
     return Key(f"{_part(tenant)}#machine#{_part(arn)}", "machine")
+
+
+def spending(tenant: str, month: str) -> Key:
+    """What the tenant's models cost in a month (`2026-11`)."""
+    return Key(f"{_part(tenant)}#models#{month}", "spending")
 
 
 def approval_id(ref: ApprovalRef) -> str:

@@ -42,6 +42,7 @@ class HttpRequest:
     max_bytes: int = 5_000_000
     max_redirects: int = 10
     tls: ClientTls | None = None
+    on_data: Callable[[bytes], None] | None = None  # told the body of a 2xx answer as it comes
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,29 +135,6 @@ class Browsing(Protocol):
 class Browser(Protocol):
     def open(self, timeout: float) -> AbstractContextManager[Browsing]:
         """A browser that runs, until the end of the block. Raises StepTypeUnavailable where there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    model: str
-    messages: Sequence[Mapping[str, str]]  # role (user, assistant) and text
-    system: str = ""
-    temperature: float = 0.7
-    max_tokens: int = 2000
-    timeout: float = 60.0  # seconds
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAnswer:
-    text: str
-    tokens_in: int
-    tokens_out: int
-    stop_reason: str = "end_turn"
-
-
-class Models(Protocol):
-    def ask(self, request: ModelRequest) -> ModelAnswer:
-        """One answer. Raises RateLimited, ServerError, StepTimeout, AuthorizationError, ValidationError, ModelError."""
 
 
 Line = Callable[[str, str], None]  # a stream's name (stdout, stderr) and one line of it

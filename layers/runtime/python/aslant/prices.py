@@ -53,8 +53,11 @@ class Cost:
     left_out: tuple[str, ...] = ()
 
 
-def model_usd(model: str, tokens_in: float, tokens_out: float) -> float | None:
-    """The price of a model's tokens; None for a model that is not in the table."""
+def model_usd(model: str, tokens_in: float, tokens_out: float, more: Mapping[str, ModelPrice] | None = None) -> float | None:
+    """The price of a model's tokens; None for a model that is not in the table. Prices in `more` go first, as they are."""
+    for name, price in (more or {}).items():
+        if name in model:
+            return (tokens_in * price.input + tokens_out * price.output) / 1_000_000
     for name, price in MODELS.items():
         if name in model:
             regional = model.startswith(_GEOGRAPHIES) and name not in _SAME_EVERYWHERE

@@ -19,6 +19,9 @@ MODEL_ALIASES: Mapping[str, str] = {
 }
 
 
+OFFLINE = "offline"  # the model that is none
+
+
 class SettingsError(Exception):
     """A variable of the environment that cannot be read. Raised for whoever installs, not for a workflow's author."""
 
@@ -34,6 +37,11 @@ class Settings:
     simulate: bool = False                  # ASLANT_SIMULATE=1: skills and types that are not there give a marked result
     model: str = ""                         # ASLANT_MODEL: the default model; `offline` replaces every model
     model_aliases: Mapping[str, str] = field(default_factory=lambda: MODEL_ALIASES)  # ASLANT_MODEL_ALIASES
+    model_url: str = ""                     # ASLANT_MODEL_URL: the endpoint of models `openai:<name>` (OpenAI-compatible)
+    model_secret: str = "model_api_key"     # ASLANT_MODEL_SECRET: the tenant's secret that holds the endpoint's key
+    model_prices: Mapping[str, str] = field(default_factory=dict)   # ASLANT_MODEL_PRICES: part of an id -> "3/15", US dollars
+    #                                         per million tokens in and out
+    model_budgets: Mapping[str, str] = field(default_factory=dict)  # ASLANT_MODEL_BUDGETS: tenant (or *) -> US dollars a month
     skills: Mapping[str, str] = field(default_factory=dict)  # ASLANT_SKILLS: name -> Lambda ARN or https address
     skill_modules: tuple[str, ...] = ()     # ASLANT_SKILL_MODULES: Python modules (names or paths) of skills
     commands: tuple[str, ...] = ()          # ASLANT_COMMANDS: programs of command steps, `name` or `name=/path/of/it`
@@ -70,6 +78,10 @@ class Settings:
             simulate=env.get("ASLANT_SIMULATE", "").lower() in ("1", "true", "yes"),
             model=env.get("ASLANT_MODEL", ""),
             model_aliases={**MODEL_ALIASES, **_mapping(env, "ASLANT_MODEL_ALIASES")},
+            model_url=env.get("ASLANT_MODEL_URL", ""),
+            model_secret=env.get("ASLANT_MODEL_SECRET", "model_api_key"),
+            model_prices=_mapping(env, "ASLANT_MODEL_PRICES"),
+            model_budgets=_mapping(env, "ASLANT_MODEL_BUDGETS"),
             skills=_mapping(env, "ASLANT_SKILLS"),
             skill_modules=_items(env.get("ASLANT_SKILL_MODULES", "")),
             commands=_items(env.get("ASLANT_COMMANDS", "")),

@@ -53,7 +53,8 @@ _MAX_MESSAGE = 4_000  # characters of a message in a record
 class StepRun:
     """Who is running. `execution` is an id, or an ARN when the machine was started by hand; `deadline` is monotonic.
 
-    `run` is the number of the execution's run, `attempt` counts the retries in it: 0 on the first attempt.
+    `run` is the number of the execution's run, `attempt` counts the retries in it: 0 on the first attempt. `usage` are
+    measures that count although the attempt fails; a step that returns a result puts them into that.
     """
 
     step: str
@@ -70,6 +71,7 @@ class StepRun:
     run: int = 1
     user: str = ""
     redactor: secrets.Redactor = field(default_factory=secrets.Redactor)
+    usage: dict[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -192,7 +194,7 @@ class _Record:
         """Records that the attempt failed, unless it had not begun."""
         failure = Failure(_name(error), self.run.redactor.text(_message(error))[:_MAX_MESSAGE], self.run.step,
             self.run.iteration)
-        usage = self._usage(None)
+        usage = self._usage(self.run.usage)
         if self.lease is not None and self.began is not None:
             self.lease.fail(self.began, failure, usage)
         outcome = "in_progress" if isinstance(error, StepInProgress) else "failed"

@@ -185,7 +185,8 @@ class GuardedHttp:
                     preload_content=False, decode_content=False)
                 answer = connection.getresponse()
                 lower = _headers(answer.headers.items())
-                body = b"" if request.method == "HEAD" else _body(answer, lower, request.max_bytes, here)
+                told = request.on_data if answer.status // 100 == 2 else None
+                body = b"" if request.method == "HEAD" else _body(answer, lower, request.max_bytes, here, told)
             return HttpResponse(answer.status, lower, body, f"{here.scheme}://{here.authority}{here.path}")
         except (OSError, ValueError, urllib3.exceptions.HTTPError, zlib.error) as error:
             raise _transport(error, here, deadline) from None
@@ -328,10 +329,17 @@ def _headers(items: Any) -> Mapping[str, str]:
     return found
 
 
-def _body(answer: Any, headers: Mapping[str, str], limit: int, here: Target) -> bytes:
+def _body(
+    answer: Any, headers: Mapping[str, str], limit: int, here: Target, told: Callable[[bytes], None] | None
+) -> bytes:
     """Bounded as it arrives too: what is compressed can be endless and say nothing."""
     raw = _bounded(_raw(answer), limit + _CHUNK, here)
-    return b"".join(_bounded(_decoded(raw, headers.get("content-encoding", "")), limit, here))
+    pieces = []
+    for piece in _bounded(_decoded(raw, headers.get("content-encoding", "")), limit, here):
+        pieces.append(piece)
+        if told is not None:
+            told(piece)
+    return b"".join(pieces)
 
 
 def _raw(answer: Any) -> Iterator[bytes]:
