@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from translator.asl.block import Origin
 from translator.asl.check import check_limits, check_machine
 from translator.asl.estimate import Estimate, estimate
+from translator.asl.execution_type import Kind, check_execution_type, kind_of
 from translator.asl.machine import emit_machine
 from translator.diagnostics import Diagnostic, Findings, TranslatorError
 from translator.dialects.registry import read as read_dialect
-from translator.findings import asl as asl_rules
 from translator.findings import graph as rules
 from translator.graph.scope import Graph, build_graph
 from translator.model.build import build
@@ -22,7 +22,7 @@ from translator.passes.check_steps import check_inputs, check_steps, check_types
 from translator.passes.children import check_children
 from translator.passes.computed import prepare_computed
 from translator.passes.fold import fold
-from translator.passes.policies import reactions, report_policies
+from translator.passes.policies import report_policies
 from translator.passes.resolve import resolve_names
 from translator.rollback.compile import Rollback, finish_rollback, prepare_rollback
 from translator.source import Map, load
@@ -65,9 +65,9 @@ class Compilation:
     rollbacks: Mapping[str, str] = field(default_factory=dict)  # placeholders for machines that undo executions of a workflow
 
     @property
-    def type(self) -> str:
+    def type(self) -> Kind:
         """The kind of execution: STANDARD or EXPRESS."""
-        return "EXPRESS" if self.workflow.settings.execution == "express" else "STANDARD"
+        return kind_of(self.workflow)
 
     def bind(self, targets: Mapping[str, str]) -> str:
         """The definition as JSON text, with placeholder names replaced by ARNs or names. Raises KeyError for a lacking one."""
@@ -198,7 +198,7 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
 def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compilation:
     assert read.workflow is not None and read.graph is not None
     findings = read.findings
-    _check_execution_type(read.workflow, read.rollback, findings)
+    check_execution_type(read.workflow, workflows, findings)
     undo = read.rollback
     emitted = emit_machine(
         read.workflow, read.graph, workflows, findings,
@@ -206,7 +206,7 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compi
         undone_children=undo.children if undo is not None else frozenset(), rolls_back=undo is not None and undo.starts,
         called=any(step.workflow == read.workflow.id for other in workflows.values() for step in other.all_steps()),
     )
-    kind = "EXPRESS" if read.workflow.settings.execution == "express" else "STANDARD"
+    kind = kind_of(read.workflow)
     check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings)
     if not findings.has_errors:
         check_limits(emitted.definition, emitted.origins, read.workflow, findings, kind=kind, lengths=emitted.lengths)
@@ -231,28 +231,6 @@ def _emit_rollback(read: _Read, undo: Rollback, workflows: Mapping[str, Workflow
         undo.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, (), emitted.origins,
         estimate(emitted.definition), undo.graph, None, emitted.rollbacks,
     )
-
-
-def _check_execution_type(workflow: Workflow, rollback: Rollback | None, findings: Findings) -> None:
-    if workflow.settings.execution != "express":
-        return
-    if rollback is not None and rollback.starts:
-        findings.add(
-            asl_rules.EXPRESS, "a rollback cannot run in an Express execution", workflow.at, hint="use `execution: standard`"
-        )
-    for step in workflow.all_steps():
-        if any(reaction.action == "escalate" for reaction in reactions(step, workflow)):
-            findings.add(
-                asl_rules.EXPRESS, f"nobody can be asked about the step {step.id!r} in an Express execution", step.at,
-                hint="use `execution: standard`",
-            )
-        if step.type == "approval" or (step.type == "workflow" and step.wait_for_completion):
-            findings.add(
-                asl_rules.EXPRESS, f"the step {step.id!r} cannot run in an Express execution", step.at,
-                hint="use `execution: standard`",
-            )
-    if (workflow.settings.timeout or 0) > 300:
-        findings.add(asl_rules.EXPRESS, "an Express execution lasts at most 300 seconds", workflow.at)
 
 
 def _bound(value: Any, targets: Mapping[str, str]) -> Any:

@@ -32,7 +32,8 @@ SECRET_PLACE = Rule("A010", Severity.ERROR, "secret outside of a step's configur
     " looped over or handed to another workflow.")
 EXPRESS = Rule("A011", Severity.ERROR, "not possible in an Express execution",
     "Express executions last at most five minutes and know neither approvals nor waiting for another execution, as a child"
-    " workflow or a rollback is. Use `execution: standard`.")
+    " workflow or a rollback is; and none can be waited for. Use `execution: standard`, which `auto` always is, since Express"
+    " executions cannot be paused, cancelled or continued, and leave no history.")
 LAMBDA_EXPRESSION = Rule("A012", Severity.INFO, "expression evaluated in a Lambda function",
     "Most expressions run inside of the state machine. This one needs the evaluator function, which costs one more state and"
     " one Lambda call.")

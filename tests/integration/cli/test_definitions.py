@@ -144,9 +144,12 @@ def test_the_report_tells_what_a_run_costs(folder: Path, capsys: pytest.CaptureF
     lines = dict(line.strip().split("  ", 1) for line in out.splitlines()[1:])
     assert lines["Lambda calls"].strip() == "0"
     assert lines["functions"].strip() == "none"
+    assert lines["runs as"].strip().startswith("Standard: Express executions cannot be paused")
+    assert lines["1,000 executions"].strip() == "$0.0250"  # one transition
     assert main(["compile", "good.yaml", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["workflow"] == "greet" and row["dialect"] == "steps" and row["functions"] == {}
+    assert row["type"] == "STANDARD" and row["usd_per_1000"]["STANDARD"] == [0.025, 0.025]
 
 
 def test_the_drawing_follows_the_name_of_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 """What an execution costs, by AWS's list prices of us-east-1 in US dollars. Discounts and free tiers are left out.
 
-Sources: aws.amazon.com/step-functions/pricing (Standard workflows), aws.amazon.com/lambda/pricing (arm64),
+Sources: aws.amazon.com/step-functions/pricing, aws.amazon.com/lambda/pricing (arm64),
 aws.amazon.com/dynamodb/pricing/on-demand, aws.amazon.com/sns/pricing, aws.amazon.com/ses/pricing,
 aws.amazon.com/eventbridge/pricing, aws.amazon.com/bedrock/pricing (models of Anthropic; profiles of one geography cost a
 tenth more than global ones since the generation 4.5). Look them up again when a model is added.
@@ -17,6 +17,9 @@ from aslant.executions.records import StepRecord
 TRANSITION = 25 / 1_000_000          # a state that is entered, or tried again
 GB_SECOND = 0.0000133334             # Lambda on arm64
 REQUEST = 0.20 / 1_000_000           # of Lambda
+EXPRESS_REQUEST = 1.00 / 1_000_000   # an Express execution that is started
+EXPRESS_GB_SECOND = 0.00001667       # of an Express execution, in chunks of 64 MB
+EXPRESS_CHUNK_GB = 64 / 1024
 MESSAGES: Mapping[str, float] = {    # one call of a step of this type; HTTP deliveries, emails
     "notify": 0.50 / 1_000_000, "email": 0.10 / 1_000,
 }  # fmt: skip
@@ -51,6 +54,16 @@ class Cost:
     usd: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+
+
+def lambda_usd(calls: float, seconds: float, memory: float = DEFAULT_MEMORY) -> float:
+    """The price of `calls` of a function with `memory` MiB that take `seconds` each."""
+    return calls * (REQUEST + seconds * memory / 1024 * GB_SECOND)
+
+
+def express_usd(seconds: float) -> float:
+    """The price of one Express execution that lasts `seconds` and needs no more than one chunk of memory."""
+    return EXPRESS_REQUEST + seconds * EXPRESS_CHUNK_GB * EXPRESS_GB_SECOND
 
 
 def model_usd(model: str, tokens_in: float, tokens_out: float, more: Mapping[str, ModelPrice] | None = None) -> float | None:
