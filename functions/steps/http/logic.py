@@ -10,12 +10,11 @@ import urllib.parse
 from collections.abc import Callable
 from dataclasses import replace
 from email.message import Message
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from aslant.configs.http import Auth, HttpConfig, Pagination
 from aslant.contracts import Json, StepResult
-from aslant.errors import ValidationError, http_error
+from aslant.errors import ValidationError, http_error, retry_after
 from aslant.ports import AwsKeys, ClientTls, Http, HttpRequest, HttpResponse, Signer
 from aslant.step import StepRun, result
 from aslant.values import compact, read_json, render
@@ -191,19 +190,6 @@ def expected(status: int, wanted: list[int | str]) -> bool:
         elif int(low) <= status <= int(high or low):
             return True
     return False
-
-
-def retry_after(header: str | None, now: float) -> float | None:
-    """Seconds to wait that a Retry-After header asks for; it holds seconds or a date. `now` is epoch seconds."""
-    if header is None:
-        return None
-    text = header.strip()
-    if text.isascii() and text.isdigit():
-        return min(float(text), 86_400.0)
-    try:
-        return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), 86_400.0)
-    except (ValueError, OverflowError):
-        return None
 
 
 def _credentials(auth: Auth, run: StepRun) -> tuple[str, str]:

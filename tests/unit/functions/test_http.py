@@ -9,7 +9,7 @@ from email.utils import formatdate
 
 import pytest
 
-from functions.steps.http import logic
+from aslant.errors import retry_after
 from functions.steps.http.handler import handler
 
 pytestmark = pytest.mark.usefixtures("loopback")
@@ -126,9 +126,9 @@ def test_retry_after_chooses_the_delay_of_an_adaptive_retry(server, invocation):
 
 
 def test_retry_after_as_a_date_or_nonsense():
-    assert logic.retry_after(formatdate(1_000_060, usegmt=True), 1_000_000.0) == 60.0
-    assert logic.retry_after("soon", 0.0) is None
-    assert logic.retry_after(formatdate(1_000, usegmt=True), 2_000.0) == 0.0
+    assert retry_after(formatdate(1_000_060, usegmt=True), 1_000_000.0) == 60.0
+    assert retry_after("soon", 0.0) is None
+    assert retry_after(formatdate(1_000, usegmt=True), 2_000.0) == 0.0
 
 
 def test_idempotency_key_is_the_same_for_each_attempt_and_run_and_differs_by_iteration(server, invocation):

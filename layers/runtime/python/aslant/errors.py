@@ -155,6 +155,21 @@ def http_error(status: int, message: str, *, retry_after: float | None = None) -
     return error
 
 
+def retry_after(header: str | None, now: float) -> float | None:
+    """Seconds to wait that a Retry-After header asks for; it holds seconds or a date. `now` is epoch seconds."""
+    if header is None:
+        return None
+    text = header.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text), 86_400.0)
+    from email.utils import parsedate_to_datetime  # slow, and few answers hold a date
+
+    try:
+        return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), 86_400.0)
+    except (ValueError, OverflowError):
+        return None
+
+
 _BY_STATUS: dict[int, type[StepError]] = {
     401: AuthenticationError,
     403: AuthorizationError,

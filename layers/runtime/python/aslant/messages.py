@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from aslant.configs.notify import NotifyConfig
 from aslant.contracts import Json
-from aslant.errors import StepError, ValidationError, http_error
+from aslant.errors import StepError, ValidationError, http_error, retry_after
 from aslant.ports import Events, Http, HttpRequest, Mailer, Topics
 from aslant.secrets import Redactor
 from aslant.settings import Settings
@@ -127,7 +128,8 @@ def _post(
         data = compact(body).encode("utf-8", "surrogatepass")
         response = ports.http().send(HttpRequest("POST", url, headers, data, run.remaining(config.timeout), _ANSWER))
         if response.status // 100 != 2:
-            raise http_error(response.status, f"answered {response.status}")
+            raise http_error(response.status, f"answered {response.status}",
+                retry_after=retry_after(response.headers.get("retry-after"), time.time()))
         return ""
 
     # A webhook's address is a credential: only its host is shown, here and in what the client says.

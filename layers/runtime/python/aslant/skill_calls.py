@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from aslant import skills
 from aslant.contracts import Json
-from aslant.errors import ValidationError, http_error
+from aslant.errors import ValidationError, http_error, retry_after
 from aslant.ports import Functions, Http, HttpRequest
 from aslant.secrets import Redactor
 from aslant.settings import Settings
@@ -59,7 +60,8 @@ def _post(name: str, url: str, arguments: Mapping[str, Json], run: Caller, http:
     if response.status // 100 != 2:
         # Secrets leave before the text is cut: half of one would not be recognized.
         detail = run.redactor.text(response.body[:4000].decode("utf-8", "replace").strip())[:300]
-        raise http_error(response.status, f"skill {name} answered {response.status}: {detail}")
+        raise http_error(response.status, f"skill {name} answered {response.status}: {detail}",
+            retry_after=retry_after(response.headers.get("retry-after"), time.time()))
     if not response.body:
         return None
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aslant.errors import ModelError, NetworkError, http_error
+from aslant.errors import ModelError, NetworkError, http_error, retry_after
 from aslant.model_ports import ModelAnswer, ModelEndpoint, ModelMessage, ModelRequest, ToolCall
 from aslant.ports import Http, HttpRequest
 from aslant.values import compact, read_json
@@ -47,7 +48,7 @@ class OpenAiModels:
         if response.status // 100 != 2:
             raise http_error(
                 response.status, f"the model {request.model} answered {response.status}: {_reason(response.body)}",
-                retry_after=_seconds(response.headers.get("retry-after")),
+                retry_after=retry_after(response.headers.get("retry-after"), time.time()),
             )
         if stream is not None and "json" not in response.headers.get("content-type", ""):
             return stream.answer(request.model)
@@ -149,7 +150,3 @@ def _reason(body: bytes) -> str:
         return str(read_json(body)["error"]["message"])[:300]
     except (ValueError, LookupError, TypeError):
         return body[:300].decode("utf-8", "replace").strip()
-
-
-def _seconds(header: str | None) -> float | None:
-    return min(float(header), 86_400.0) if header and header.strip().isdigit() and header.isascii() else None
