@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from translator.asl.distribution import Distribution
 from translator.asl.names import StateNames
 from translator.asl.plan import Frame, Plan, runs
 from translator.asl.values import CONTEXT, META, Bind, Deferred, Writer, query
@@ -18,6 +19,7 @@ from translator.model.inputs import required_inputs, type_of_inputs
 from translator.model.workflow import UNDO_LOOP, Step, Workflow
 
 State = dict[str, Any]
+APART = "$states.context.Execution.Input"  # what an execution inside of another one was started with
 Finish = Callable[[Bind], Any]
 
 
@@ -68,6 +70,10 @@ class Machine:
     questions: dict[str, list[str]] = field(default_factory=dict)  # step -> choices whose first way leads back to it
     claims: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # step -> what of its result must stay in the machine
     lengths: dict[str, int] = field(default_factory=dict)  # the state of a loop -> how many items it has, where that is known
+    distributed: Mapping[str, Distribution] = field(default_factory=dict)  # loops that run as Distributed Maps
+    # What executions inside of this one read of what is around them: parts of the input, and values by name with their home.
+    contexts: dict[Frame, set[str]] = field(default_factory=dict)
+    carried: dict[Frame, dict[str, tuple[Frame | None, str]]] = field(default_factory=dict)
     entries: dict[Frame, dict[str, str]] = field(default_factory=dict)  # loop body -> item variables its first state sets
 
     def add(self, block: Block, step: Step, role: str, state: State, suffix: str = "") -> str:
@@ -90,17 +96,49 @@ class Machine:
             if own is not None and slot in own:
                 return own[slot]
             if slot.kind in CONTEXT:
+                for around in frame.chain():
+                    if around.apart:
+                        self.contexts.setdefault(around, set()).add(slot.kind)
                 return CONTEXT[slot.kind]
             if slot.kind == "meta":
-                return META[slot.name]
+                return self.across(frame, None, "_arn", META["arn"]) if slot.name == "arn" else META[slot.name]
             if slot.kind == "failure":
-                return f"${self.failure}"
-            name = self.variables.find(slot, frame)
-            if name is None:
+                return self.across(frame, None, self.failure, f"${self.failure}")
+            if slot.kind in ("item", "index") and (home := self.variables.home(slot)) is not None and home.apart:
+                return self.across(frame, home, f"{slot.kind}_{home.number}", f"{APART}.{slot.kind}")
+            found = self.variables.found(slot, frame)
+            if found is None:
                 raise LookupError(f"nothing holds {slot.kind} {slot.name!r} here")
-            return f"${name}"
+            name, home = found
+            return self.across(frame, home, name, f"${name}")
 
         return source
+
+    def across(self, frame: Frame, home: Frame | None, name: str, source: str) -> str:
+        """The source, in `frame`, of what `source` is in `home` (None: outside of all frames). Executions in between are given
+        it as `name` with their input.
+        """
+        crossed = []
+        for around in frame.chain():
+            if around is home:
+                break
+            if around.apart:
+                crossed.append(around)
+        for around in crossed:
+            self.carried.setdefault(around, {})[name] = (home, source)
+        return f"{APART}.outer.{name}" if crossed else source
+
+    def given(self, frame: Frame) -> dict[str, Any]:
+        """What an execution whose states are made (`frame` is its own) reads of its input, besides the item."""
+        found: dict[str, Any] = {kind: query(CONTEXT[kind]) for kind in sorted(self.contexts.get(frame, ()))}
+        assert frame.parent is not None
+        outer = {
+            name: query(self.across(frame.parent, home, name, source))
+            for name, (home, source) in sorted(self.carried.get(frame, {}).items())
+        }
+        for kind in self.contexts.get(frame, ()):  # those around it must have it too
+            self.bind(frame.parent)(Slot(kind, ""))
+        return found | ({"outer": outer} if outer else {})
 
     def writer(self, block: Block, step: Step, own: Mapping[Slot, str] | None = None) -> Writer:
         def variable() -> str:
@@ -108,7 +146,7 @@ class Machine:
 
         return Writer(
             self.bind(block.frame, own), Deferred(variable), self.findings,
-            type_of_inputs(self.workflow), required_inputs(self.workflow),
+            type_of_inputs(self.workflow), required_inputs(self.workflow), frozenset(self.distributed),
         )
 
     def attempt(self, step: Step, counted: str) -> str:

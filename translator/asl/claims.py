@@ -18,7 +18,7 @@ from translator.asl.values import literal
 from translator.asl.variables import Variables
 from translator.expressions.jsonata import is_native
 from translator.expressions.references import slots
-from translator.expressions.tree import Attribute, Call, Node, Slot, children
+from translator.expressions.tree import Attribute, Binary, Call, Conditional, ListOf, Node, ObjectOf, Slot, children
 from translator.model.values import nodes_of
 from translator.model.workflow import Step, Value
 
@@ -89,19 +89,38 @@ class _Analysis:
     def values(self, value: Value, *, native: bool) -> None:
         """The expressions of a structure. With `native` the state machine looks into what they name."""
         for node in nodes_of(value):
-            chain = chain_of(node)
-            if chain is not None and not native:
-                self.use(chain[0].name).passed.add(chain[1])
-            elif is_native(node):
-                self.look(node)
-            else:  # a function evaluates it, and is given whole values
+            if not is_native(node) or self._is_large(node):  # a function evaluates it, and is given whole values
                 for slot in slots(node):
                     if slot.kind == "output":
                         self.use(slot.name).passed.add(())
+            elif native:
+                self.look(node)
+            else:
+                self.hand_on(node)
+
+    def hand_on(self, node: Node) -> None:
+        """An expression whose value goes on to a function. What it is put together of is not looked into."""
+        stack = [node]
+        while stack:
+            here = stack.pop()
+            chain = chain_of(here)
+            if chain is not None:
+                self.use(chain[0].name).passed.add(chain[1])
+            elif isinstance(here, ListOf) or (isinstance(here, Binary) and here.op == "??"):
+                stack.extend(children(here))
+            elif isinstance(here, ObjectOf):
+                for key, value in here.items:
+                    self.look(key)
+                    stack.append(value)
+            elif isinstance(here, Conditional):
+                self.look(here.test)
+                stack += [here.then, here.other]
+            else:
+                self.look(here)
 
     def look(self, node: Node) -> None:
         """An expression that the state machine evaluates."""
-        if not is_native(node):
+        if not is_native(node) or self._is_large(node):
             self.values(node, native=False)
             return
         stack = [node]
@@ -114,6 +133,12 @@ class _Analysis:
                 continue  # the elements are only counted
             else:
                 stack.extend(children(here))
+
+    def _is_large(self, node: Node) -> bool:
+        """Whether only a function looks into it (`Writer.large`)."""
+        return not isinstance(node, Slot) and any(
+            slot.kind == "output" and slot.name in self.distributed for slot in slots(node)
+        )
 
     def _is_loop(self, call: Call) -> bool:
         slot = call.args[0] if len(call.args) == 1 else None

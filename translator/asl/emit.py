@@ -9,12 +9,13 @@ from aslant.error_names import ALL
 from aslant.step_types import STEP_TYPES
 from translator.asl import escalations, native, tasks
 from translator.asl.approvals import approval_step
-from translator.asl.block import Block, Machine, Origin, State, close
+from translator.asl.block import APART, Block, Machine, Origin, State, close
 from translator.asl.children import child_step
 from translator.asl.distribution import length_of
 from translator.asl.failures import error_from, hand_over, left_inside, name_failed_steps, tells_statuses
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
 from translator.asl.retries import retry_rules
+from translator.asl.spread import note_failure, spread
 from translator.asl.values import Bind, literal, query
 from translator.asl.variables import follows
 from translator.expressions.jsonata import text_literal
@@ -347,6 +348,8 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
     def failed(variable: str) -> Any:
         return {"status": "failed", "error": query(f"${variable}")}
 
+    if body.frame.apart:
+        return _spread(machine, block, run, following, inner, failed), None
     direct = machine.variables.direct.get(body.frame)
     if bound and direct is not None:
         machine.entries[body.frame] = bound
@@ -377,6 +380,20 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
     if known is not None:
         machine.lengths[name] = known
     return name, writer.deferred
+
+
+def _spread(machine: Machine, block: Block, run: Run, following: str | None, inner: Block, failed: Any) -> str:
+    """A loop whose items are executions of their own, which tell their number with what they give."""
+    step, body = run.step, run.bodies[0]
+    number = {"index": query(f"{APART}.index")}
+    given = inner.finish
+    wanted = _is_read(machine, run)
+    inner.finish = (lambda bind: number | {"output": given(bind)}) if wanted else (lambda bind: number)
+    if step.on_item_error != "continue":
+        note_failure(machine, inner, run)
+    caught = (lambda variable: number | {"output": failed(variable)}) if step.on_item_error == "continue" else None
+    processor = body_states(machine, inner, body, step.id, caught)
+    return spread(machine, block, run, following, processor, wanted=wanted)
 
 
 def _outcome(choice: Step, names: frozenset[str], source: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from aslant.error_names import ALL
 from translator.asl.block import Block, Machine, Origin, State, close
 from translator.asl.claims import claim_rules
+from translator.asl.distribution import distribute
 from translator.asl.emit import body_block, emit
 from translator.asl.failures import CAUSE, error_from, left_inside, name_failed_steps, tells_statuses
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, runs
@@ -53,7 +54,8 @@ def emit_machine(
     `recorded` and `items`: see `Machine`; `undone_children` are steps whose child is recorded too. With `rolls_back` a failure
     starts the machine that undoes (`${rollback}`). `called`: others call the workflow, and may look into what it gives.
     """
-    planner = Planner(graph, workflow)
+    distributed = distribute(workflow, graph)
+    planner = Planner(graph, workflow, distributed)
     outer = planner.frame(None)
     guarded = rolls_back or bool(workflow.finally_ or any("failed" in note.on for note in workflow.notifications))
     inner = planner.frame(outer) if guarded else outer
@@ -69,7 +71,7 @@ def emit_machine(
     for part in (*beginning, plan, *ending):
         collect_reads(part, variables)
     outputs = _outputs(workflow, graph)
-    last = _output_step(outputs, workflow)
+    last = _output_step(outputs, workflow, frozenset(distributed))
     if last is not None:  # what JSONata cannot say is evaluated by a step of its own
         planner.frame_of[last.id] = outer
         outputs = Slot("output", last.id)
@@ -86,12 +88,12 @@ def emit_machine(
     every = [*beginning, plan, *ending, *([Run(last, outer)] if last is not None else [])]
     machine = Machine(
         workflow, variables, findings, children=children, recorded=recorded, recorded_items=items,
-        claims=claim_rules(every, outputs, variables, {}, looked_into=called),
+        claims=claim_rules(every, outputs, variables, distributed, looked_into=called), distributed=distributed,
     )
     label = workflow.id
     def finish(bind: Bind) -> Any:
         types = type_of_inputs(workflow), required_inputs(workflow)
-        return Writer(bind, Nowhere(), findings, *types).value(outputs)
+        return Writer(bind, Nowhere(), findings, *types, large=frozenset(distributed)).value(outputs)
 
     block = Block(outer, finish, label=label)
     finale = emit(machine, block, Run(last, outer), None) if last is not None else None
@@ -289,10 +291,10 @@ def _outputs(workflow: Workflow, graph: Graph) -> Value:
     return found
 
 
-def _output_step(outputs: Value, workflow: Workflow) -> Step | None:
+def _output_step(outputs: Value, workflow: Workflow, large: frozenset[str]) -> Step | None:
     """A step that computes the output, when a part of it needs the function."""
     try:
-        Writer(lambda slot: LONGEST_NAME, Nowhere(), Findings()).value(outputs)
+        Writer(lambda slot: LONGEST_NAME, Nowhere(), Findings(), large=large).value(outputs)
         return None
     except NotNative:
         pass

@@ -217,7 +217,7 @@ def items(writer: Writer, step: Step, recorded: bool = False) -> Any:
 
 def concurrency(machine: Machine, step: Step) -> int:
     wanted = step.max_parallel or DEFAULT_CONCURRENCY
-    if step.max_parallel and step.max_parallel > INLINE_CONCURRENCY:
+    if step.max_parallel and step.max_parallel > INLINE_CONCURRENCY and machine.workflow.settings.execution == "express":
         machine.findings.add(
             rules.MAP_CONCURRENCY,
             f"{step.id!r} asks for {step.max_parallel} at once; an inline loop runs {INLINE_CONCURRENCY}",

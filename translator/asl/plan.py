@@ -7,6 +7,7 @@ https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from translator.graph.regions import decompose
@@ -18,11 +19,14 @@ from translator.passes.policies import reactions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """`loop` is the id of the loop whose body this frame is."""
+    """`loop` is the id of the loop whose body this frame is. What is `apart` is an execution of its own, which cannot read the
+    variables around it.
+    """
 
     number: int
     parent: Frame | None = None
     loop: str = ""
+    apart: bool = False
 
     def chain(self) -> list[Frame]:
         """This frame and all around it, innermost first."""
@@ -106,13 +110,14 @@ class Planner:
 
     graph: Graph
     workflow: Workflow
+    apart: Collection[str] = ()  # loops whose items are executions of their own
     count: int = 0
     frame_of: dict[str, Frame] = field(default_factory=dict)  # step id -> the frame it runs in
     loop_frame: dict[str, Frame] = field(default_factory=dict)  # loop id -> the frame of its body
 
-    def frame(self, parent: Frame | None, loop: str = "") -> Frame:
+    def frame(self, parent: Frame | None, loop: str = "", *, apart: bool = False) -> Frame:
         self.count += 1
-        return Frame(self.count - 1, parent, loop)
+        return Frame(self.count - 1, parent, loop, apart)
 
     def scope(self, scope: Scope, frame: Frame, limit: int | None) -> Plan | None:
         region = decompose(scope, limit)
@@ -140,10 +145,10 @@ class Planner:
     def body(self, step: Step, inner: Scope, around: Frame) -> Body:
         """The body of a loop, or one branch of a parallel."""
         loop = step.id if step.type == "foreach" else ""
-        frame = self.frame(around, loop)
+        frame = self.frame(around, loop, apart=loop in self.apart)
         if loop:
             self.loop_frame[loop] = frame
-        caught = step.on_item_error == "continue" if loop else step.wait_for_all
+        caught = step.on_item_error == "continue" or frame.apart if loop else step.wait_for_all
         within = self.frame(frame) if caught and _may_fail_natively(inner) else None
         plan = self.scope(inner, within or frame, self.workflow.settings.max_parallel)
         last, exclusive = last_steps(inner)

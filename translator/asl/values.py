@@ -84,11 +84,16 @@ class Writer:
     findings: Findings
     type_of: TypeOf = nothing_known
     declared: Collection[str] = ()
+    large: Collection[str] = ()  # steps whose results may be of any size, so that only functions look into them
 
     def source(self, node: Node) -> str:
         """JSONata source of an expression, without delimiters."""
         if self.refuse_secrets(node):
             return "null"
+        if self.large and not isinstance(node, Slot):
+            read = sorted(slot.name for slot in slots(node) if slot.kind == "output" and slot.name in self.large)
+            if read:
+                return self.deferred.add(node, f"what {read[0]!r} gives may be too large for the state machine")
         try:
             return write(node, self.bind, type_of=self.type_of, declared=self.declared)
         except NotNative as reason:

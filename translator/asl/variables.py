@@ -66,11 +66,11 @@ class Variables:
             return self.loop_frame.get(slot.name)
         return self.frame_of.get(slot.name) if slot.kind in DEFINED else None
 
-    def find(self, slot: Slot, frame: Frame) -> str | None:
-        """The variable that holds `slot` for a reader in `frame`."""
+    def found(self, slot: Slot, frame: Frame) -> tuple[str, Frame] | None:
+        """The variable that holds `slot` for a reader in `frame`, and the frame that it belongs to."""
         for around in frame.chain():
             if (slot, around) in self.names:
-                return self.names[slot, around]
+                return self.names[slot, around], around
         return None
 
     def own(self, step_id: str, frame: Frame) -> list[tuple[Slot, str]]:

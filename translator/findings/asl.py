@@ -13,7 +13,8 @@ HISTORY_NEAR = Rule("A003", Severity.WARNING, "history near its limit",
     "A Standard execution ends with an error after 25,000 events. Loops count for each item: move a long loop's body or a part"
     " of the steps into a workflow of its own.")
 MAP_CONCURRENCY = Rule("A004", Severity.WARNING, "loop runs at most 40 items at once",
-    "An inline Map runs at most 40 iterations at the same time; the loop is bounded to that.")
+    "An inline Map runs at most 40 iterations at the same time, and an Express execution has no other; the loop is bounded to"
+    " that.")
 WHOLE_SECONDS = Rule("A005", Severity.WARNING, "time rounded up to whole seconds",
     "Waits, timeouts and retry delays of a state machine are whole seconds; fractions are rounded up.")
 SHORTEST_DELAY = Rule("A006", Severity.INFO, "immediate retries wait one second",
@@ -56,6 +57,9 @@ TOO_MUCH_OUTPUT = Rule("A022", Severity.ERROR, "result cannot be put together",
 VALUE_SIZE = Rule("A023", Severity.ERROR, "value too large for a state",
     "A state takes, gives and assigns 256 KiB of JSON at most. Put a text or list of that size into the input, a file or the"
     " answer of a step instead of the definition.")
+DISTRIBUTED = Rule("A024", Severity.INFO, "loop as a Distributed Map",
+    "An inline Map runs at most 40 iterations at the same time, and all of them are in the history of one execution, which has"
+    " 25,000 events at most. In a Distributed Map each item is an execution of its own.")
 NOTHING_TO_UNDO = Rule("A019", Severity.WARNING, "rollback without anything to undo",
     "`rollback` and `compensate` run the compensations of completed steps, newest first, and `rollback` the workflow's rollback"
     " steps after them. Give steps a `compensation`, or the workflow `rollback` steps.")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from aslant import sandbox
 from aslant.configs.transform import TransformConfig
 from aslant.contracts import Json, StepResult
-from aslant.errors import ValidationError
+from aslant.errors import ExpressionError, ValidationError
 from aslant.step import StepRun, result
 from aslant.tabular import read_csv, write_csv
 from aslant.values import read_json, render
@@ -23,8 +23,9 @@ def transform(config: TransformConfig, run: StepRun, script: Script = sandbox.ru
     Raises ValidationError for data that is not in its format, ExpressionError and SandboxError for what fails inside.
     """
     if config.evaluate is not None:
-        return result(expressions.evaluate_all(config.evaluate.expressions, config.evaluate.slots, run.settings.env_allow,
-            os.environ))
+        wanted = config.evaluate
+        values = expressions.evaluate_all(wanted.expressions, wanted.slots, run.settings.env_allow, os.environ)
+        return result(values | {name: _batches(values[name], size) for name, size in wanted.lists.items()})
     data = read(config.data, config.input_format)
     if config.script is not None:
         value = _scripted(config, data, run, script)
@@ -65,3 +66,10 @@ def _scripted(config: TransformConfig, data: Json, run: StepRun, script: Script)
     if config.operation in ("filter", "map") and not isinstance(value, list):
         raise ValidationError(f"the script of a {config.operation} must return a list")
     return value
+
+
+def _batches(value: Json, size: int | None) -> Json:
+    """A list, cut into lists of `size` items where that is given. Raises ExpressionError for anything else."""
+    if not isinstance(value, list):
+        raise ExpressionError("what a loop goes over is no list")
+    return value if size is None else [value[start:start + size] for start in range(0, len(value), size)]

@@ -60,7 +60,8 @@ CASES: list[tuple[Rule, str, str]] = [
     (graph.UNKNOWN_WORKFLOW, "steps:\n- {id: §a, type: workflow, workflow: other}", "'other'"),
     (graph.SELF_DEPENDENCY, f"steps:\n- {skill('a', ', depends_on: [§a]')}", "depends on itself"),
     (graph.EMPTY_BRANCH, f"steps:\n- {{id: §p, type: parallel, branches: [{{steps: [{skill('a')}]}}, {{steps: []}}]}}", "no steps"),
-    (asl.MAP_CONCURRENCY, f"steps:\n- {{id: §l, type: foreach, items: [1], max_parallel: 100, steps: [{skill('b')}]}}", "40"),
+    (asl.MAP_CONCURRENCY, f"settings: {{execution: express}}\nsteps:\n- {{id: §l, type: foreach, items: [1], max_parallel: 100, steps: [{skill('b')}]}}", "40"),
+    (asl.DISTRIBUTED, f"steps:\n- {{id: §l, type: foreach, items: [1], max_parallel: 100, steps: [{skill('b')}]}}", "100"),
     (asl.WHOLE_SECONDS, "steps:\n- {id: §a, type: wait, seconds: 1.5}", "1.5 s becomes 2 s"),
     (asl.SHORTEST_DELAY, f"steps:\n- {skill('a', ', §retry: {strategy: immediate}')}", "second"),
     (

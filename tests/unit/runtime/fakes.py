@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from aslant import keys
 from aslant.errors import ConflictError, NotFoundError
 from aslant.executions.records import Failure, StepRecord
 from aslant.ports import StepKey
@@ -107,7 +108,7 @@ class MemoryArtifacts:
         self.objects: dict[str, bytes] = {}
 
     def put(self, tenant: str, execution: str, name: str, data: bytes) -> str:
-        key = f"{tenant}/{execution}/{name}"
+        key = keys.artifact(tenant, execution, name)
         self.objects[key] = data
         return key
 

@@ -47,7 +47,7 @@ class Claims:
         `open` stays an object. Raises PayloadTooLarge when more than `most` bytes stay.
         """
         length = size(value)
-        if length <= over:
+        if length <= over:  # with 0, everything is stored
             return value
         stored = self._smaller(value, length, execution, over, frozenset(keep), frozenset(open))
         left = size(stored)
@@ -70,7 +70,7 @@ class Claims:
         parts = sorted(_parts(value, "", keep, split), key=lambda part: -part[1])
         chosen = set()
         for path, part in parts:
-            if length <= over or part < _WORTH:
+            if length <= over or (part < _WORTH and over):
                 break
             chosen.add(path)
             length -= part - _CLAIM

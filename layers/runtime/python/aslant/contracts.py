@@ -59,8 +59,8 @@ class ExecutionInfo(TypedDict, total=False):
 class ClaimRules(TypedDict, total=False):
     """What the state machine can do without of a step's result (`aslant.claims.Claims.fit`).
 
-    `over`: bytes from which it is stored; `keep` and `open` are JSON pointers. With `shared` the results of a loop's iterations
-    come together in one value, so that later ones may be less large.
+    `over`: bytes from which it is stored, 0 for always; `keep` and `open` are JSON pointers. With `shared` the results of a
+    loop's iterations come together in one value, so that later ones may be less large.
     """
 
     over: int

@@ -351,7 +351,7 @@ def retry_name(error: Exception, attempt: int, plan: RetryPlan) -> str | None:
 def _failure(error: BaseException, event: StepInvocation | Any, run: StepRun | None) -> Exception:
     """The exception that leaves the handler: the right name, the step in front, no secrets, no chain."""
     message = _message(error)
-    if run is not None:
+    if run is not None and getattr(error, "of_step", None) is None:  # which says it already
         message = f"step {run.label}: {run.redactor.text(message)}"
     message = message[:_MAX_CAUSE]
     name: str | None = None

@@ -17,6 +17,8 @@ class Evaluate(Config):
     """Name -> expression tree."""
     slots: Data = Field(default_factory=dict)
     """`kind:name` -> the value of a reference in these trees."""
+    lists: dict[str, int | None] = Field(default_factory=dict)
+    """Values that must be lists, by name: the size of the batches that they are cut into, or none."""
 
 
 class TransformConfig(Config):
