@@ -20,6 +20,7 @@ from translator.expressions.serialize import dump
 from translator.expressions.tree import Node, Slot
 from translator.findings import asl as rules
 from translator.model.workflow import OnFailure, Retry, Step
+from translator.passes.check_steps import CAN_KEEP, GUARDS
 from translator.passes.policies import FAILS, Reaction, continues, reactions
 
 INVOKE = "arn:aws:states:::lambda:invoke"
@@ -32,6 +33,8 @@ CHILD = query('($_i:=$states.result.Input;$type($_i)="string"?$parse($_i):$_i)')
 DATA_LIMIT = "States.DataLimitExceeded"  # not covered by States.ALL
 
 
+GUARDED = frozenset({"http", "skill"})        # what `settings.rate_limit` and `settings.circuit_breaker` are for
+
 Again = Sequence[tuple[Sequence[str], str]]  # error names, and the state that makes another attempt after them
 _AS_BEFORE = "{% $states.input %}"  # another attempt reads the item of the loop there too; a catcher would pass on the error
 
@@ -42,9 +45,15 @@ def lambda_step(machine: Machine, block: Block, run: Run, following: str | None)
     writer = machine.writer(block, step, machine.own_input(block, step))
     config, secrets = writer.config(step.config)
     state = invoke(machine, writer, run, config, secrets, step.type)
+    payload = state["Arguments"]["Payload"]
     rules = machine.claims.get(step.id)
     if rules:
-        state["Arguments"]["Payload"]["claims"] = rules
+        payload["claims"] = rules
+    if step.cache is not None and step.type in CAN_KEEP:
+        payload["cache"] = writer.value({name: value for name, value in step.cache.items() if value is not None})
+    guard = {name: dict(value) for name, value in sorted(machine.workflow.settings.other.items()) if name in GUARDS}
+    if guard and step.type in GUARDED:
+        payload["guard"] = guard
     return finish(machine, block, run, state, "$states.result.Payload.output", following), writer.deferred
 
 

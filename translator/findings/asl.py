@@ -60,6 +60,9 @@ VALUE_SIZE = Rule("A023", Severity.ERROR, "value too large for a state",
 DISTRIBUTED = Rule("A024", Severity.INFO, "loop as a Distributed Map",
     "An inline Map runs at most 40 iterations at the same time, and all of them are in the history of one execution, which has"
     " 25,000 events at most. In a Distributed Map each item is an execution of its own.")
+KEPT_ACTION = Rule("A030", Severity.WARNING, "kept result of a step that may act",
+    "While the result of a step is kept (`cache`), the step is not run again: what it does to the world is not done either."
+    " Keep results of steps that only answer, and say so with `pure: true` where the type does not tell.")
 NOTHING_TO_UNDO = Rule("A019", Severity.WARNING, "rollback without anything to undo",
     "`rollback` and `compensate` run the compensations of completed steps, newest first, and `rollback` the workflow's rollback"
     " steps after them. Give steps a `compensation`, or the workflow `rollback` steps.")

@@ -93,9 +93,6 @@ NOT_STREAMED = Rule("D105", Severity.UNSUPPORTED, "output is not streamed",
 ROLLBACK_DISABLED = Rule("D107", Severity.WARNING, "rollback switched off",
     "The task asks for a rollback when it fails, and `enable_rollback: false` switches rollbacks off: a failure of the"
     " task then fails the execution. Remove one of the two.")
-CIRCUIT_BREAKER = Rule("D108", Severity.UNSUPPORTED, "circuit breaker is not applied",
-    "The figures of a circuit breaker are kept as a label of the workflow. Failures are counted for each execution only,"
-    " by its retry policy; no breaker stops calls across executions.")
 UNKNOWN_NODE = Rule("D109", Severity.ERROR, "connection to an unknown node",
     "A connection or an edge joins two nodes of the same definition. Check the spelling of the id.")
 EDGE_LABEL = Rule("D110", Severity.INFO, "condition of the edge is only a label",

@@ -43,7 +43,7 @@ def expressions_of(step: Step) -> Iterator[Node]:
         yield step.when
     for case in step.cases:
         yield case.when
-    for value in (step.config, step.items, step.seconds, step.until, step.input):
+    for value in (step.config, step.cache, step.items, step.seconds, step.until, step.input):
         yield from nodes_of(value)
 
 

@@ -143,25 +143,47 @@ _CHECKS: Mapping[str, Callable[[Step, Findings], None]] = {
 def _report_unused(step: Step, workflow: Workflow, findings: Findings) -> None:
     """Settings that are kept with the definition, and that nothing acts on yet."""
     if step.cache is not None:
-        findings.add(asl_rules.NOT_CARRIED_OUT, f"results of {step.id!r} are not cached yet", step.at)
+        at = _at(step, "cache")
+        if step.type not in CAN_KEEP:
+            findings.add(asl_rules.NOT_CARRIED_OUT, f"results of {step.id!r} are not kept: nothing is saved by it", at)
+        elif not step.pure and _acts(step):
+            findings.add(
+                asl_rules.KEPT_ACTION, f"{step.id!r} is left out while its result is kept, and it may act on the world", at,
+                hint="say `pure: true` when it has no side effect, or leave `cache` out",
+            )
     if step.timeout is not None and step.type in ("parallel", "foreach"):
         findings.add(
             asl_rules.COMPOSITE_TIMEOUT, f"the time limit of {step.id!r} as a whole has no effect", step.at
         )
 
 
+# Types whose results can be kept; what the state machine computes itself needs no call that could be saved.
+CAN_KEEP = frozenset({"http", "agent", "scrape", "transform", "aggregate", "query", "command", "skill"})
+
+
+def _acts(step: Step) -> bool:
+    """Whether a step may do more than answer."""
+    if step.type == "http":
+        method = _plain(step.config.get("method"))
+        return not (method is None or isinstance(method, str) and method.upper() in ("GET", "HEAD", "OPTIONS"))
+    if step.type == "query":
+        return _plain(step.config.get("read_only")) is not True
+    return step.type in ("skill", "command")
+
+
 # What every execution has, whether it is asked for or not: its times, its cost, and a word about a broken promise.
 _ALWAYS = frozenset({"track_cost", "track_duration", "alert_on_sla_breach"})
+GUARDS = frozenset({"rate_limit", "circuit_breaker"})  # of calls: steps of type http and skill get them
 
 
 def report_settings(workflow: Workflow, findings: Findings) -> None:
     """Findings for settings of the workflow that nothing acts on yet."""
-    first = next((step for step in workflow.all_steps() if step.pure is not None), None)
+    first = next((step for step in workflow.all_steps() if step.pure is not None and step.cache is None), None)
     if first is not None:
         message = "pure of steps: kept with the definition, without effect so far"
         findings.add(asl_rules.NOT_CARRIED_OUT, message, _at(first, "pure"))
     kept: list[tuple[str, tuple[str, ...]]] = [
-        (key.replace("_", " "), ("settings", key)) for key in workflow.settings.other if key not in _ALWAYS
+        (key.replace("_", " "), ("settings", key)) for key in workflow.settings.other if key not in _ALWAYS | GUARDS
     ]
     if any(trigger.get("type") != "manual" for trigger in workflow.triggers):
         kept.append(("triggers", ("triggers",)))

@@ -91,6 +91,7 @@ def with_expressions(step: Step, change: Callable[[Node], Node]) -> Step:
         when=None if step.when is None else change(step.when),
         cases=tuple(replace(case, when=change(case.when)) for case in step.cases),
         config=map_nodes(step.config, change),
+        cache=map_nodes(step.cache, change),
         items=map_nodes(step.items, change),
         seconds=map_nodes(step.seconds, change),
         until=map_nodes(step.until, change),

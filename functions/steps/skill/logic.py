@@ -22,12 +22,13 @@ def call(
     that was recorded.
     """
     try:
-        target = skill_calls.find(config.skill, run.settings)
+        entry = skill_calls.lookup(config.skill, run.settings, run.tenant, config.version)
     except SkillNotFound:
         if not run.settings.simulate:
             raise
         return result({"simulated": True, "skill": config.skill, "parameters": config.parameters, **config.offered})
     output = skill_calls.call(
-        config.skill, target, config.parameters, run, http, functions, key=run.idempotency_key, offered=config.offered
+        config.skill, entry.target, config.parameters, run, http, functions, key=run.idempotency_key, offered=config.offered,
+        spec=entry.spec,
     )
-    return result(output, calls=1) if isinstance(target, str) else result(output)
+    return result(output, calls=1) if isinstance(entry.target, str) else result(output)

@@ -25,6 +25,18 @@ def step_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "steps", lambda settings: store)
 
 
+class NoSkills:
+    """A registry in which nothing is."""
+
+    def of(self, tenant: str, name: str) -> list[Any]:
+        return []
+
+
+@pytest.fixture(autouse=True)
+def skill_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "skill_store", lambda settings: NoSkills())
+
+
 @dataclass
 class Answer:
     """What the server sends for a path."""

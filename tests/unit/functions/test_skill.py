@@ -47,7 +47,7 @@ def test_python_skills(call, failure):
     assert call("test_runner", {"suite": "unit"}) == {"suite": "unit", "threshold": 80}
     assert call("later-one", {"x": 1}) == 2
     name, message = failure("test_runner", {"suit": "unit"})
-    assert name == "ValidationError" and "(suite, threshold=80)" in message
+    assert name == "ValidationError" and "there is no parameter suit; did you mean suite?" in message and "suite is required" in message
 
 
 def test_a_skill_may_raise_any_class(failure):

@@ -143,7 +143,24 @@ class Checkpoint(Strict):
     interval: Seconds | None = None
 
 
+class RateLimit(Strict):
+    """How often each endpoint and each skill may be called: `calls` in every `per` seconds."""
+
+    calls: Annotated[int, Field(ge=1, le=1_000_000)]
+    per: Annotated[int, Field(ge=1, le=86_400)] = 60
+
+
+class CircuitBreaker(Strict):
+    """When calls of an endpoint or a skill stop after failures, and are tried again. Times are seconds."""
+
+    failure_threshold: Annotated[int, Field(ge=1, le=1000)] = 5
+    recovery_timeout: Annotated[int | float, Field(ge=1, le=86_400)] = 60
+    success_threshold: Annotated[int, Field(ge=1, le=100)] = 3
+
+
 class Settings(Strict):
+    rate_limit: RateLimit | None = None
+    circuit_breaker: CircuitBreaker | None = None
     timeout: Seconds | None = None
     max_parallel: Annotated[int | None, Field(ge=1, le=10_000)] = None
     on_error: Action | OnFailure | None = None

@@ -143,22 +143,32 @@ class _Lowering:
         written: Map = self.document.get("labels") or Map(self.document.pos)
         for key in written:
             labels.move(key, written)
-        breaker = self.written.get("circuit_breaker")
-        if breaker is not None:
-            self.findings.add(rules.CIRCUIT_BREAKER, "no circuit breaker is applied; its figures are kept as a label",
-                self.written.at_key("circuit_breaker"))
-            labels.move("circuit_breaker", self.written)
         if self.positions:
             labels.put("trigger_positions", self.positions)
         if labels:
             out.put("labels", labels)
 
+    def breaker(self, written: Map) -> Map:
+        """A circuit breaker in seconds; below one there is none."""
+        result = Map(written.pos)
+        for key, value in written.items():
+            if key == "recovery_timeout" and value is not None:
+                seconds = common.seconds(value, written.at(key), self.findings, 0.001)
+                if seconds is not None:
+                    result.put(key, max(1, seconds), written.at(key), written.at_key(key))
+            else:
+                result.move(key, written)
+        return result
+
     def settings(self, out: Map) -> None:
         result = Map(self.written.pos)
         for key, value in self.written.items():
-            if value is None or key in ("circuit_breaker", "data_flow"):
+            if value is None or key == "data_flow":
                 continue
             at = self.written.at(key)
+            if key == "circuit_breaker":
+                put(result, key, self.breaker(value), self.written)
+                continue
             if key == "retry":
                 put(result, key, common.retry(value, self.findings, times=_RETRY), self.written)
             elif key == "continue_on_error":

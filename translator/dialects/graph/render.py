@@ -41,8 +41,8 @@ class _Rendering:
     def workflow(self, document: Map) -> Map:
         out = Map(document.pos)
         labels: Map = document.get("labels") or Map(document.pos)
-        settings = self.settings(document.get("settings") or Map(document.pos), labels)
-        taken = [key for key in ("circuit_breaker",) if key in settings]
+        settings = self.settings(document.get("settings") or Map(document.pos))
+        taken = []
         for key in ("organization_id", "user_id"):
             if isinstance(labels.get(key), (str, int)) and not isinstance(labels.get(key), bool):
                 out.move(key, labels)
@@ -57,20 +57,20 @@ class _Rendering:
         self.triggers(document, nodes, connections, out)
         return common.ordered(out, _FIRST)
 
-    def settings(self, written: Map, labels: Map) -> Map:
+    def settings(self, written: Map) -> Map:
         out = Map(written.pos)
         for key in written:
             if key == "retry":
                 put(out, key, _retry(written[key]), written)
+            elif key == "circuit_breaker" and isinstance(written[key], Map):
+                breaker = Map(written[key].pos)
+                for name, value in written[key].items():
+                    breaker.put(name, round(value * 1000) if name == "recovery_timeout" else value, written[key].at(name))
+                put(out, key, breaker, written)
             elif key == "on_error" and written[key] == "continue":
                 put(out, "continue_on_error", True, written, key)
             else:
                 out.move(key, written)
-        breaker = labels.get("circuit_breaker")
-        known = {"failure_threshold", "recovery_timeout", "success_threshold"}
-        if isinstance(breaker, Map) and {*breaker} <= known and all(
-                isinstance(value, int) and not isinstance(value, bool) and value > 0 for value in breaker.values()):
-            out.move("circuit_breaker", labels)
         out.put("data_flow", False, written.pos)
         return out
 

@@ -65,16 +65,16 @@ class Connection(Strict):
 class CircuitBreaker(Strict):
     """When calls are stopped after failures, and tried again."""
 
-    failure_threshold: Annotated[int, Field(ge=1)] = 5
+    failure_threshold: Annotated[int, Field(ge=1, le=1000)] = 5
     recovery_timeout: Milliseconds = 60_000
-    success_threshold: Annotated[int, Field(ge=1)] = 3
+    success_threshold: Annotated[int, Field(ge=1, le=100)] = 3
 
 
 class Settings(canonical.Settings):
     """Settings of the whole workflow; `timeout` is in seconds."""
 
     retry: Retry | None = None  # type: ignore[assignment]
-    circuit_breaker: CircuitBreaker | None = None
+    circuit_breaker: CircuitBreaker | None = None  # type: ignore[assignment]
     continue_on_error: bool | None = None
     max_execution_time: Annotated[Milliseconds | None, Field(description="milliseconds until people are told")] = None
     data_flow: Annotated[bool, Field(description="false: a node gets only what its texts refer to")] = True

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aslant.executions.service import Executions
     from aslant.executions.store import ExecutionStore
     from aslant.executions.view import Views
+    from aslant.guards import GuardPorts
     from aslant.messages import Ports as Messages
     from aslant.model_ports import ModelEndpoint, Models, Spending
     from aslant.recording import Recorder
@@ -328,3 +329,28 @@ def executions(settings: Settings) -> Executions:
         on_end=lambda execution: sla.disarm(timers(settings), execution),
         record_end=lambda execution, described: recorder(settings).record(notice_of(execution.arn, described)),
     )
+
+
+def guard_ports(settings: Settings) -> GuardPorts:
+    """Counts of calls and circuit breakers, in the executions table."""
+    from aslant.adapters.dynamo_guards import DynamoRates, PowertoolsCircuits
+    from aslant.guards import GuardPorts
+
+    return GuardPorts(
+        lambda: DynamoRates(settings.region, settings.executions_table),
+        lambda: PowertoolsCircuits(settings.region, settings.executions_table),
+    )
+
+
+def results(settings: Settings) -> ports.Results:
+    """Kept results of steps, in the executions table."""
+    from aslant.adapters.dynamo_guards import DynamoResults
+
+    return DynamoResults(settings.region, settings.executions_table)
+
+
+def skill_store(settings: Settings) -> ports.SkillStore:
+    """The registry in the catalog table."""
+    from aslant.adapters.dynamo_skills import DynamoSkills
+
+    return DynamoSkills(settings.region, settings.catalog_table)

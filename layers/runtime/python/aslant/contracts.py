@@ -92,6 +92,9 @@ class StepInvocation(TypedDict):
     token: NotRequired[str]  # the task token, for a step that waits for an answer
     entered: NotRequired[str]  # when its state was entered (ISO 8601): the time to answer counts from then
     timeout: NotRequired[int]  # seconds that this attempt may take
+    guard: NotRequired[dict[str, Json]]  # rate_limit and circuit_breaker of what the step calls (`aslant.configs.guard`)
+    # `ttl` (seconds) that the result is kept for steps of the same `key`, or, without one, of the same configuration.
+    cache: NotRequired[dict[str, Json]]
 
 
 class StepResult(TypedDict):

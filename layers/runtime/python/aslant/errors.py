@@ -104,6 +104,13 @@ class SkillNotFound(StepError):
     """A skill that nobody registered; the message lists what is registered."""
 
 
+class CircuitOpen(StepError):
+    """Calls of an endpoint or a skill that failed repeatedly are not made for a while (`aslant.guards`).
+
+    It is not retried unless its name is listed: failing at once is what it is for.
+    """
+
+
 class SecretNotFound(StepError):
     """A secret that the tenant does not have."""
 

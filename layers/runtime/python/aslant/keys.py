@@ -16,6 +16,9 @@ Executions table (stream of new and old images, time to live on `ttl`); all of a
 | checkpoint | same | `checkpoint#<number>` |
 | approval | same | `approval#<step>#<iteration>#<attempt>` |
 | child execution | same (the parent's) | `child#<id>` |
+| circuit breaker | `<tenant>#circuit#all` | `<tenant>#<endpoint>` |
+| calls in a window of a rate limit | `<tenant>#rate#<endpoint>` | `window#<number>#<seconds>` |
+| kept result of a step | `<tenant>#cache#<hash>` | `cache` |
 
 Indexes of the executions table; an item is in one while it has its attributes:
 
@@ -34,6 +37,7 @@ Catalog table:
 | version (`aslant.releases.Release`) | same | `version#<major>.<minor>.<patch>` |
 | its definition as it was written | same | `definition#<major>.<minor>.<patch>` |
 | version that a state machine was made of last | `<tenant>#machine#<ARN>` | `machine` |
+| version of a skill (`aslant.skill_specs.SkillSpec`) | `<tenant>#skills` | `<name>#<major>.<minor>.<patch>` |
 | what the tenant's models cost in a month | `<tenant>#models#<year>-<month>` | `spending` |
 
 Index of the catalog table: `by_tenant`, pk attribute `tenant_pk` = `<tenant>#workflows`, sk attribute `listed_sk` =
@@ -102,9 +106,9 @@ def partition(tenant: str, execution: str) -> str:
 
 
 def owner(pk: str) -> tuple[str, str, str]:
-    """What a partition is of: the tenant, `execution` or `workflow`, and its id. Raises ValueError for another text."""
+    """What a partition is of: the tenant, execution, workflow or circuit, and its id. Raises ValueError for another text."""
     tenant, kind, identifier = pk.split("#")
-    if kind not in ("execution", "workflow"):
+    if kind not in ("execution", "workflow", "circuit"):
         raise ValueError(f"no partition of either table: {kind}")
     return _whole(tenant), kind, _whole(identifier)
 
@@ -219,6 +223,45 @@ def machine(tenant: str, arn: str) -> Key:
 def spending(tenant: str, month: str) -> Key:
     """What the tenant's models cost in a month (`2026-11`)."""
     return Key(f"{_part(tenant)}#models#{month}", "spending")
+
+
+def circuits(tenant: str) -> str:
+    """The partition of a tenant's circuit breakers."""
+    return f"{_part(tenant)}#circuit#all"
+
+
+def circuit(tenant: str, endpoint: str) -> str:
+    """The sort key of a circuit breaker. It starts with the tenant, since failures are counted in memory under it."""
+    return f"{_part(tenant)}#{_part(endpoint)}"
+
+
+def circuit_endpoint(sort: str) -> str:
+    """What a circuit breaker guards, of its sort key."""
+    return _whole(sort.partition("#")[2])
+
+
+def rate(tenant: str, endpoint: str, window: int, per: int) -> Key:
+    """The count of calls in window `window` of `per` seconds."""
+    return Key(f"{_part(tenant)}#rate#{_part(endpoint)}", f"window#{window}#{per}")
+
+
+def cached(tenant: str, digest: str) -> Key:
+    """Where the result of a step is kept for others that are the same."""
+    return Key(f"{_part(tenant)}#cache#{digest}", "cache")
+
+
+def skills(tenant: str) -> str:
+    """The partition of all skills of a tenant."""
+    return f"{_part(tenant)}#skills"
+
+
+def skill_versions(name: str) -> str:
+    """What the sort keys of all versions of a skill begin with."""
+    return f"{_part(name)}#"
+
+
+def skill(tenant: str, name: str, version: str) -> Key:
+    return Key(skills(tenant), skill_versions(name) + ".".join(f"{part:0>6}" for part in version.split(".")))
 
 
 def approval_id(ref: ApprovalRef) -> str:

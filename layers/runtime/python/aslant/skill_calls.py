@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from aslant import skills
+from aslant import bootstrap, skills
+from aslant.configs.guard import Guard
 from aslant.contracts import Json
-from aslant.errors import ValidationError, http_error, retry_after
+from aslant.errors import SkillNotFound, ValidationError, http_error, retry_after
+from aslant.guards import GuardPorts, guarded
 from aslant.ports import Functions, Http, HttpRequest
 from aslant.secrets import Redactor
 from aslant.settings import Settings
+from aslant.skill_specs import SkillSpec, check_arguments, check_result, pick
 from aslant.values import compact, read_json
 
 _MAX_ANSWER = 5_000_000
+_FRESH = 30.0  # seconds for which a process believes what it has read of the registry
+_read: dict[tuple[str, str, str], tuple[float, list[SkillSpec]]] = {}
+_lock = threading.Lock()
 
 
 class Caller(Protocol):
@@ -24,32 +31,87 @@ class Caller(Protocol):
     def settings(self) -> Settings: ...
     @property
     def redactor(self) -> Redactor: ...
+    @property
+    def tenant(self) -> str: ...
+    @property
+    def guard(self) -> Guard: ...
     def remaining(self, limit: float | None = None) -> float: ...
 
 
 def find(name: str, settings: Settings) -> skills.Target:
-    """A skill's target. Raises SkillNotFound, which lists what there is."""
-    target = skills.find(name, settings.skills, settings.skill_modules)
-    if target is None:
+    """The target of a skill of the installation. Raises SkillNotFound, which lists what there is."""
+    return lookup(name, settings, None).target
+
+
+def lookup(name: str, settings: Settings, tenant: str | None, version: str | None = None) -> skills.Entry:
+    """A skill of the installation, or of the tenant's registry. Raises SkillNotFound, which lists what there is."""
+    entry = skills.lookup(name, settings.skills, settings.skill_modules, version)
+    if entry is None and tenant is not None:
+        chosen = pick(name, _registered(tenant, name, settings), version)
+        entry = skills.Entry(chosen.target, chosen) if chosen is not None else None
+    if entry is None:
         raise skills.not_found(name, skills.names(settings.skills))
-    return target
+    if entry.target == "":
+        raise SkillNotFound(f"the skill {name} is registered as a Python function, and this installation has none of that name")
+    return entry
+
+
+def _registered(tenant: str, name: str, settings: Settings) -> list[SkillSpec]:
+    key = (settings.catalog_table, tenant, name)
+    with _lock:
+        known = _read.get(key)
+    if known is not None and known[1] and time.monotonic() - known[0] < _FRESH:
+        return known[1]
+    found = bootstrap.skill_store(settings).of(tenant, name)
+    with _lock:
+        _read[key] = time.monotonic(), found
+    return found
+
+
+def forget() -> None:
+    """Drops what was read of the registry."""
+    with _lock:
+        _read.clear()
 
 
 def call(
     name: str, target: skills.Target, parameters: Mapping[str, Json], run: Caller, http: Callable[[], Http],
     functions: Callable[[], Functions], *, key: str, offered: Mapping[str, Json] | None = None,
+    spec: SkillSpec | None = None, guards: GuardPorts | None = None,
 ) -> Json:
     """What the skill returns. An error of its own keeps its class name.
 
     `key` is the same whenever the same call is made again: a Python skill that takes an `idempotency_key` gets it, an HTTP
-    skill as a header. `offered` are arguments for a Python skill that takes them, and for every other.
+    skill as a header. `offered` are arguments for a Python skill that takes them, and for every other. With `spec` arguments
+    and result are checked, and its limits apply; the workflow's apply where it has none. Raises ValidationError,
+    RateLimited, CircuitOpen.
     """
-    if not isinstance(target, str):
-        return skills.call(name, target, parameters, offered, key)
-    arguments = {**parameters, **(offered or {})}
-    if target.startswith("arn:"):
-        return functions().invoke(target, arguments)
-    return _post(name, target, arguments, run, http(), key)
+    spec = spec or skills.described(name, target)
+    if spec is not None:
+        check_arguments(spec, _of_spec(spec, parameters, offered or {}))
+
+    def made() -> Json:
+        if not isinstance(target, str):
+            return skills.call(name, target, parameters, offered, key)
+        arguments = {**parameters, **(offered or {})}
+        if target.startswith("arn:"):
+            return functions().invoke(target, arguments)
+        return _post(name, target, arguments, run, http(), key)
+
+    guard = Guard(
+        rate_limit=(spec.rate_limit if spec is not None else None) or run.guard.rate_limit,
+        circuit_breaker=(spec.circuit_breaker if spec is not None else None) or run.guard.circuit_breaker,
+    )
+    value = guarded(made, f"skill:{name}", run, guard, guards or bootstrap.guard_ports(run.settings))
+    if spec is not None:
+        check_result(spec, value)
+    return value
+
+
+def _of_spec(spec: SkillSpec, parameters: Mapping[str, Json], offered: Mapping[str, Json]) -> dict[str, Json]:
+    """The arguments that count: what is offered, and not asked for, is none."""
+    known = (spec.parameters or {}).get("properties") or {}
+    return {**{name: value for name, value in offered.items() if name in known}, **parameters}
 
 
 def _post(name: str, url: str, arguments: Mapping[str, Json], run: Caller, http: Http, key: str) -> Json:

@@ -3,7 +3,11 @@
     @skill
     def test_runner(suite: str, coverage_threshold: int = 80) -> dict: ...
 
-A target is a Python callable, a Lambda ARN, or an https address. Each takes the step's parameters by name.
+    @skill(version="2.0.0", owner="quality", status="deprecated", description="Runs a suite of tests.")
+    def test_runner(suite: str) -> dict: ...
+
+A target is a Python callable, a Lambda ARN, or an https address. Each takes the step's parameters by name. What it takes and
+gives is read off the function's signature unless it is said; a call that does not fit is refused before it is made.
 """
 
 from __future__ import annotations
@@ -17,15 +21,25 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
+from aslant.configs.check import problems
 from aslant.contracts import Json
 from aslant.errors import SkillNotFound, ValidationError, named
+from aslant.skill_specs import FIRST, SkillSpec, pick, schema_problem, spec_of
 
 Target = Callable[..., Any] | str
 F = TypeVar("F", bound=Callable[..., Any])
 
-_registered: dict[str, Target] = {}
+
+class Entry(NamedTuple):
+    """A registered skill; what it says of itself is None for an address that came without a word."""
+
+    target: Target
+    spec: SkillSpec | None = None
+
+
+_registered: dict[tuple[str, str], Entry] = {}  # by name and version
 _loaded: set[str] = set()
 _lock = threading.RLock()
 
@@ -33,33 +47,46 @@ _lock = threading.RLock()
 @overload
 def skill(function: F) -> F: ...
 @overload
-def skill(*, name: str) -> Callable[[F], F]: ...
-def skill(function: Any = None, *, name: str = "") -> Any:
-    """Registers the decorated function under its own name, or under `name`."""
-    if function is not None:
-        register(function.__name__, function)
-        return function
+def skill(*, name: str = "", **spec: Any) -> Callable[[F], F]: ...
+def skill(function: Any = None, *, name: str = "", **spec: Any) -> Any:
+    """Registers the decorated function under its own name, or under `name`.
+
+    `spec` are fields of `aslant.skill_specs.SkillSpec`. Raises ValueError for what is none.
+    """
 
     def decorate(target: Any) -> Any:
-        register(name, target)
+        register(name or target.__name__, target, **spec)
         return target
 
-    return decorate
+    return decorate if function is None else decorate(function)
 
 
-def register(name: str, target: Target) -> None:
-    """Registers a callable, a Lambda ARN or an http(s) address; a later registration replaces an earlier one."""
+def register(name: str, target: Target, **spec: Any) -> None:
+    """Registers a callable, a Lambda ARN or an http(s) address; a later registration of the same version replaces it.
+
+    Raises ValueError for another target, and for a specification that cannot be used.
+    """
     if isinstance(target, str) and not is_remote(target):
         raise ValueError(f"the skill {name} is neither callable, nor a Lambda ARN, nor an http(s) address")
+    wrong = [f"{'.'.join(map(str, path))} {message}".strip() for path, message in problems(SkillSpec, {"name": name, **spec})]
+    wrong += [each for what in ("parameters", "returns") if (each := schema_problem(spec.get(what), what))] if not wrong else []
+    if spec and wrong:
+        raise ValueError(f"the skill {name}: {'; '.join(wrong)}")
+    entry = Entry(target)
+    if not isinstance(target, str):
+        entry = Entry(target, spec_of(name, target, **spec)) if not wrong else entry  # an odd name has no specification
+    elif spec:
+        entry = Entry(target, SkillSpec(name=name, target=target, **spec))
     with _lock:
-        _registered[name] = target
+        _registered[name, spec.get("version", FIRST)] = entry
 
 
 def unregister(*names: str) -> None:
     """Removes skills; without names, all of them and the memory of which modules were loaded."""
     with _lock:
-        for name in names or tuple(_registered):
-            _registered.pop(name, None)
+        for key in tuple(_registered):
+            if not names or key[0] in names:
+                del _registered[key]
         if not names:
             _loaded.clear()
 
@@ -85,11 +112,15 @@ def load_module(path_or_name: str) -> list[str]:
             for name, target in vars(module).items():
                 public = not name.startswith("_") and inspect.isfunction(target)
                 # A function of the module, and a name that the module did not register itself just now.
-                if public and target.__module__ == module.__name__ and _registered.get(name) is before.get(name):
+                if public and target.__module__ == module.__name__ and not _changed(name, before):
                     register(name, target)
         _loaded.add(path_or_name)
-        own = {name for name, target in _registered.items() if before.get(name) is not target}
-        return sorted(own)
+        return sorted({key[0] for key, entry in _registered.items() if before.get(key) is not entry})
+
+
+def _changed(name: str, before: Mapping[tuple[str, str], Entry]) -> bool:
+    """Whether a version of the skill was registered since `before`."""
+    return any(key[0] == name and before.get(key) is not entry for key, entry in _registered.items())
 
 
 def _import(path_or_name: str) -> Any:
@@ -118,18 +149,42 @@ def _import(path_or_name: str) -> Any:
 
 def find(name: str, settings_skills: Mapping[str, str], modules: Iterable[str] = ()) -> Target | None:
     """A skill's target: what this process registered, then the installation's modules, then its table. None if none."""
+    entry = lookup(name, settings_skills, modules)
+    return entry.target if entry is not None else None
+
+
+def lookup(
+    name: str, settings_skills: Mapping[str, str], modules: Iterable[str] = (), version: str | None = None
+) -> Entry | None:
+    """As `find`, with what the skill says of itself. Raises SkillNotFound when no version of it may be called."""
     with _lock:
-        if name not in _registered:
+        if not any(key[0] == name for key in _registered):
             for module in modules:
                 if module not in _loaded:
                     load_module(module)
-        return _registered.get(name) or settings_skills.get(name)
+        versions = {key[1]: entry for key, entry in _registered.items() if key[0] == name}
+    if not versions:
+        return Entry(settings_skills[name]) if name in settings_skills else None
+    chosen = pick(name, [entry.spec for entry in versions.values() if entry.spec is not None], version)
+    return versions[chosen.version] if chosen is not None else next(iter(versions.values()))
+
+
+def described(name: str, target: Target) -> SkillSpec | None:
+    """What a registered target says of itself."""
+    with _lock:
+        return next((entry.spec for key, entry in _registered.items() if key[0] == name and entry.target is target), None)
+
+
+def entries() -> list[tuple[str, str, Entry]]:
+    """All that this process registered: name, version and entry, sorted."""
+    with _lock:
+        return sorted(((*key, entry) for key, entry in _registered.items()), key=lambda row: row[:2])
 
 
 def names(settings_skills: Mapping[str, str] | None = None) -> list[str]:
     """All known names, sorted."""
     with _lock:
-        return sorted({*_registered, *(settings_skills or {})})
+        return sorted({*(key[0] for key in _registered), *(settings_skills or {})})
 
 
 def not_found(name: str, known: list[str]) -> SkillNotFound:

@@ -22,10 +22,12 @@ from typing import Any, TypeVar
 from aslant import bootstrap, claims, observability, secrets
 from aslant.configs.base import Config
 from aslant.configs.check import parse
+from aslant.configs.guard import Guard
 from aslant.contracts import CLAIM_THRESHOLD, MAX_PAYLOAD, Json, RetryPlan, StepInvocation, StepResult
 from aslant.error_names import is_retried
 from aslant.errors import PayloadTooLarge, StepError, StepInProgress, StepTimeout, ValidationError, named
 from aslant.executions.records import Failure, StepRecord
+from aslant.kept import Kept
 from aslant.leases import Lease
 from aslant.ports import StepKey
 from aslant.settings import Settings
@@ -70,6 +72,7 @@ class StepRun:
     entered: str | None = None
     run: int = 1
     user: str = ""
+    guard: Guard = field(default_factory=Guard)
     redactor: secrets.Redactor = field(default_factory=secrets.Redactor)
     usage: dict[str, float] = field(default_factory=dict)
 
@@ -115,12 +118,19 @@ def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True, rec
                 refuse_further(run, event.get("retry"))
                 stored = bootstrap.claims(run.settings, run.tenant)
                 raw = stored.resolve(event["config"])
-                if with_secrets and event.get("secrets"):
-                    places = stored.resolve(event["secrets"])
-                    raw = secrets.resolve(raw, places, run.tenant, bootstrap.secrets(run.settings), run.redactor)
-                done = checked(logic(parse(model, raw), run), run)
+                places = stored.resolve(event.get("secrets") or {})
+                kept = Kept.of(event.get("cache"), raw, places, run)
+                found = kept.read() if kept is not None else None
+                if found is not None:
+                    done: StepResult = {"output": found[0], "usage": {"cached": 1}}
+                else:
+                    if with_secrets and places:
+                        raw = secrets.resolve(raw, places, run.tenant, bootstrap.secrets(run.settings), run.redactor)
+                    done = checked(logic(parse(model, raw), run), run)
                 given = _fitting(done, event, run)  # before it is recorded: what cannot be passed on has failed
                 counts = record.complete(done)
+                if kept is not None and found is None:
+                    kept.write(counts["output"])
                 return given if counts is done else _fitting(counts, event, run)
             except (Exception, SystemExit) as error:  # whatever it is, it must leave without secrets
                 failure = _failure(error, event, run)
@@ -281,6 +291,7 @@ def read_run(step_type: str, event: Any, context: Any) -> StepRun:
         entered=event.get("entered"),
         settings=Settings.read(),
         run=_number(info, "run", int) or 1,
+        guard=parse(Guard, event.get("guard") or {}),
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from aslant.configs.base import Config, Data, Name
+from aslant.configs.base import MAYBE, Config, Data, Name
 
 
 class SkillConfig(Config):
@@ -16,6 +16,8 @@ class SkillConfig(Config):
     """The name that the skill is registered under."""
     parameters: Data = Field(default_factory=dict)
     """The skill's arguments by name."""
+    version: Annotated[str, Field(pattern=r"^\d{1,6}(\.\d{1,6}){0,2}$"), MAYBE] | None = None
+    """The version of the skill, or how it begins (`2`, `2.1`); the newest that is active without it."""
     input: Any = None
     """Data that is handed on as the argument `input` to a skill that takes one; a Lambda or HTTP skill gets the key."""
 

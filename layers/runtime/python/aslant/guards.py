@@ -1,0 +1,79 @@
+"""Rate limits and circuit breakers around calls of an endpoint or a skill, counted for all executions of a tenant.
+
+    guarded(lambda: ..., "http:api.example.com", run, run.guard, ports)
+
+A rate limit counts calls in windows of time. A circuit breaker counts failures in a row: those that are worth a retry, and
+errors of a skill's own. An answer such as 404 or 422 shows that the other side works.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from aslant import clock
+from aslant.configs.guard import Guard
+from aslant.errors import RateLimited, StepError, StepInProgress
+from aslant.ports import Circuits, Rates
+
+T = TypeVar("T")
+
+
+class Caller(Protocol):
+    @property
+    def tenant(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class GuardPorts:
+    """Each is asked for only when it is needed."""
+
+    rates: Callable[[], Rates]
+    circuits: Callable[[], Circuits]
+
+
+def guarded(call: Callable[[], T], endpoint: str, run: Caller, guard: Guard, ports: GuardPorts) -> T:
+    """What `call` gives. Raises RateLimited or CircuitOpen, with the seconds to wait, when it may not be made now.
+
+    `endpoint` is what is counted together: `http:<host>` or `skill:<name>`.
+    """
+    breaker, limit = guard.circuit_breaker, guard.rate_limit
+
+    def limited() -> T:
+        if limit is not None:
+            now = clock.now()
+            window = math.floor(now / limit.per)
+            if not ports.rates().take(run.tenant, endpoint, window, limit.per, limit.calls):
+                wait = (window + 1) * limit.per - now
+                raise RateLimited(
+                    f"{endpoint}: {limit.calls} calls in {limit.per} seconds are the limit of this workflow or skill",
+                    retry_after=max(0.001, wait),
+                )
+        return call()
+
+    if breaker is None:
+        return limited()
+    return ports.circuits().call(limited, run.tenant, endpoint, breaker, counts)
+
+
+def host_of(url: str) -> str:
+    """The host of an address, with a port that is not the usual one; empty where it has none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # whoever sends the request says what is wrong with it
+        return ""
+    host = (parts.hostname or "").rstrip(".")
+    return host if port in (None, {"http": 80, "https": 443}.get(parts.scheme)) else f"{host}:{port}"
+
+
+def counts(error: Exception) -> bool:
+    """Whether a failure says that the other side is unwell. Our own limit does not, and what is refused rightly neither."""
+    if isinstance(error, StepInProgress):
+        return False
+    if isinstance(error, StepError) and type(error).__module__ == StepError.__module__:
+        return error.retryable
+    return True

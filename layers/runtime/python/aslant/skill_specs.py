@@ -1,0 +1,198 @@
+"""What a skill says of itself: version, owner, status, and what it takes and gives, in the words of JSON Schema."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Annotated, Any, Literal, get_type_hints
+
+from pydantic import Field, PydanticUserError, TypeAdapter
+
+from aslant.configs.base import MAYBE, Config, Flag, Text
+from aslant.configs.guard import CircuitBreaker, RateLimit
+from aslant.contracts import Json
+from aslant.errors import SkillNotFound, ValidationError
+
+FIRST = "1.0.0"  # the version of a skill that says none
+_OFFERED = "idempotency_key"  # what a Python skill is given without being asked for it
+
+Version = Annotated[str, Field(pattern=r"^(0|[1-9]\d{0,5})(\.(0|[1-9]\d{0,5})){2}$"), MAYBE]
+SkillName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.:/-]{0,127}$"), MAYBE]
+
+
+class SkillSpec(Config):
+    """A skill as it stands in the registry."""
+
+    name: SkillName
+    """What definitions call it by."""
+    version: Version = FIRST
+    """A semantic version. What it takes, gives and calls stays as it is once it is registered."""
+    description: Text = ""
+    """What it does, for people and for models that may use it as a tool."""
+    owner: Text = ""
+    """Who answers for it."""
+    status: Literal["active", "inactive", "deprecated"] = "active"
+    """A deprecated one is called with a warning, an inactive one not at all."""
+    target: Text = ""
+    """A Lambda function's ARN or an https address; empty for a Python function of the installation."""
+    parameters: dict[str, Any] | None = None
+    """The JSON Schema of its arguments, an object's; without it any arguments are taken."""
+    returns: dict[str, Any] | None = None
+    """The JSON Schema of what it returns."""
+    pure: Flag = False
+    """Whether it has no side effect, so that its results may be cached."""
+    rate_limit: RateLimit | None = None
+    """How often it may be called, by all workflows of a tenant together."""
+    circuit_breaker: CircuitBreaker | None = None
+    """When calls stop for a while because it fails."""
+
+    @property
+    def contract(self) -> dict[str, Json]:
+        """What must stay the same as long as the version does."""
+        return self.model_dump(mode="json", include={"target", "parameters", "returns"})
+
+
+def key_of(version: str) -> tuple[int, ...]:
+    """What versions are ordered by."""
+    return tuple(int(part) for part in version.split("."))
+
+
+def pick(name: str, specs: Iterable[SkillSpec], version: str | None = None) -> SkillSpec | None:
+    """The newest version that may be called and begins with `version` (`2`, `2.1`, `2.1.0`); None when there is no skill.
+
+    An active one goes before a deprecated one. Raises SkillNotFound when no version may be called.
+    """
+    known = sorted(specs, key=lambda spec: key_of(spec.version), reverse=True)
+    if not known:
+        return None
+    fitting = [spec for spec in known if version is None or f"{spec.version}.".startswith(f"{version}.")]
+    callable_ = [spec for spec in fitting if spec.status != "inactive"]
+    if callable_:
+        return next((spec for spec in callable_ if spec.status == "active"), callable_[0])
+    if fitting:
+        owner = f"; {fitting[0].owner} answers for it" if fitting[0].owner else ""
+        raise SkillNotFound(f"the skill {name} {fitting[0].version} is inactive{owner}")
+    raise SkillNotFound(f"the skill {name} has no version {version}; there are {', '.join(one.version for one in known)}")
+
+
+def argument_problems(spec: SkillSpec, given: Mapping[str, Json], unknown: Collection[str] = ()) -> list[str]:
+    """What is wrong with a call's arguments. `unknown` are names of further ones, whose values are not known yet."""
+    if spec.parameters is None:
+        return []
+    from aslant.inputs import misfits  # imports re2, which not every call needs
+
+    schema = spec.parameters
+    found = misfits(schema, dict(given), "arguments")
+    late = {f"/{name}" for name in unknown}
+    problems = [each.message.replace("arguments.", "", 1) for each in found if each.pointer not in late]
+    known = schema.get("properties") or {}
+    if schema.get("additionalProperties") is False:
+        extra = [name for name in unknown if name not in known]
+        problems += [each.message for each in misfits(schema, dict.fromkeys(extra), "arguments") if
+                     each.pointer.lstrip("/") in extra]
+    return [_readable(each, known) for each in problems]
+
+
+def _readable(message: str, known: Collection[str]) -> str:
+    if not message.startswith("arguments has no property"):
+        return message
+    message = message.replace("arguments has no property", "there is no parameter", 1)
+    return message if known else f"{message}; it takes none"
+
+
+def check_arguments(spec: SkillSpec, given: Mapping[str, Json]) -> None:
+    """Raises ValidationError for arguments that the skill does not take."""
+    if problems := argument_problems(spec, given):
+        raise ValidationError(f"skill {spec.name}: {'; '.join(problems)}")
+
+
+def check_result(spec: SkillSpec, value: Json) -> None:
+    """Raises ValidationError for a result that is none of the kind that the skill says it gives."""
+    if spec.returns is None:
+        return
+    from aslant.inputs import misfits
+
+    if (found := misfits(spec.returns, value, "its result")):
+        raise ValidationError(f"skill {spec.name} {spec.version}: {'; '.join(each.message for each in found)}")
+
+
+def schema_problem(schema: Mapping[str, Json] | None, what: str) -> str | None:
+    """Why a JSON Schema cannot be used, or None."""
+    if schema is None:
+        return None
+    kind = schema.get("type", "object" if what == "parameters" else None)
+    if what == "parameters" and kind != "object":
+        return "parameters are an object's schema: `type: object` with `properties`"
+    properties = schema.get("properties", {})
+    if not isinstance(properties, Mapping) or not all(isinstance(each, Mapping) for each in properties.values()):
+        return f"the properties of {what} are schemas by name"
+    required = schema.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        return f"`required` of {what} is a list of names"
+    pattern = next((each["pattern"] for each in properties.values() if isinstance(each.get("pattern"), str)), None)
+    if pattern is not None:
+        import re2
+
+        try:
+            re2.compile(pattern)
+        except re2.error:
+            return f"the pattern {pattern!r} of {what} cannot be read"
+    return None
+
+
+def spec_of(name: str, function: Callable[..., Any], *, returns: bool = True, **given: Any) -> SkillSpec:
+    """The specification of a Python function: what is not given is read off its signature and docstring."""
+    if "description" not in given:
+        text = inspect.getdoc(function) if inspect.isroutine(function) else ""
+        given["description"] = re.split(r"\n\s*\n", text or "", maxsplit=1)[0].replace("\n", " ")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a builtin without a signature
+        return SkillSpec(name=name, **given)
+    try:
+        hints = get_type_hints(function)
+    except Exception:  # noqa: BLE001 - hints are code of the skill's author, who may mean them for another tool
+        hints = {}
+    if "parameters" not in given:
+        given["parameters"] = _parameters(signature, hints)
+    if returns and "returns" not in given and "return" in hints:
+        given["returns"] = _schema(hints["return"], "serialization") or None
+    return SkillSpec(name=name, **given)
+
+
+def _parameters(signature: inspect.Signature, hints: Mapping[str, Any]) -> dict[str, Json] | None:
+    properties: dict[str, Json] = {}
+    required = []
+    extra = False
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            return None  # it cannot be called by name at all, and says so itself
+        if parameter.kind is parameter.VAR_KEYWORD:
+            extra = True
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            properties[name] = _schema(hints[name], "validation") if name in hints else {}
+            if parameter.default is not parameter.empty:
+                if isinstance(parameter.default, str | int | float | bool):
+                    properties[name] = properties[name] | {"default": parameter.default}
+                elif parameter.default is None and properties[name]:  # `x: int = None`, as many write it
+                    properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
+            elif name != _OFFERED:
+                required.append(name)
+    schema: dict[str, Json] = {"type": "object", "properties": properties, "required": required}
+    return schema if extra else schema | {"additionalProperties": False}
+
+
+def _schema(hint: Any, mode: Literal["validation", "serialization"]) -> dict[str, Json]:
+    """The JSON Schema of a type hint; empty, which takes any value, where there is none."""
+    try:
+        return TypeAdapter(hint).json_schema(mode=mode)
+    except (PydanticUserError, TypeError, ValueError, NameError):
+        return {}
+
+
+def as_text(target: Any) -> str:
+    """How a target is shown."""
+    return target if isinstance(target, str) else f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
+
+
