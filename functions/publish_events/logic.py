@@ -179,7 +179,9 @@ class Publisher:
 def _step_event(change: Change) -> StepEvent | None:
     """What a policy is asked about; None for native states, undone steps and what is no change of a step."""
     after, before = change.after, change.before or {}
-    if after is None or not change.sort.startswith("step#") or after.get("native") or str(after["step"]).startswith("undo "):
+    if after is None or change.kind != "execution" or not change.sort.startswith("step#"):
+        return None
+    if after.get("native") or str(after["step"]).startswith("undo "):
         return None
     status, kind = after["status"], str(after.get("type", ""))
     if status == "running":

@@ -15,6 +15,7 @@ payload holds ids, statuses, errors and durations; never inputs, outputs, questi
 | node_skipped | the execution has ended and the step was left out |
 | approval_requested, _granted, _rejected, _expired | a request is made or closed; a cancelled one tells nothing |
 | checkpoint_created, sla_breached | as they say |
+| circuit_opened, circuit_closed | calls of an endpoint or a skill stop, and go on again; these belong to no workflow |
 | workflow_created, _published, _archived | in the catalog, of the workflow; these have no execution |
 """
 
@@ -39,7 +40,7 @@ TYPES = (
     "workflow_resumed", "workflow_completed", "workflow_failed", "workflow_cancelled", "workflow_timed_out",
     "workflow_rolled_back", "node_started", "node_completed", "node_failed", "node_retrying", "node_skipped",
     "approval_requested", "approval_granted", "approval_rejected", "approval_expired", "checkpoint_created",
-    "sla_breached",
+    "sla_breached", "circuit_opened", "circuit_closed",
 )  # fmt: skip
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "aslant:events")
@@ -79,7 +80,7 @@ class Change:
     """A record of a stream with plain values. Images are None where there is no item."""
 
     tenant: str
-    kind: str  # of the partition: execution or workflow
+    kind: str  # of the partition: execution, workflow or circuit
     owner: str  # the id of that
     sort: str
     before: Image | None
@@ -125,6 +126,8 @@ def _found(change: Change, before: Image, after: Image) -> Iterator[_Found]:
     if change.kind == "workflow":
         if what == "workflow":
             yield from _of_workflow(change, before, after)
+    elif change.kind == "circuit":
+        yield from _of_circuit(keys.circuit_endpoint(change.sort), before, after)
     elif what == keys.EXECUTION:
         yield from _of_execution(before, after)
     elif what == "step":
@@ -137,6 +140,18 @@ def _found(change: Change, before: Image, after: Image) -> Iterator[_Found]:
             }
     elif what == "approval":
         yield from _of_approval(before, after)
+
+
+def _of_circuit(endpoint: str, before: Image, after: Image) -> Iterator[_Found]:
+    """Powertools writes the breaker's state; each opening has its own second."""
+    status, was = str(after["circuit"]), str(before.get("circuit", "CLOSED"))
+    opened = after.get("opened_at") or before.get("opened_at")
+    if status == "OPEN" and (was != status or opened != before.get("opened_at")):
+        yield "circuit_opened", [endpoint, opened], int(opened or 0) * 1000, {
+            "endpoint": endpoint, "failures": after.get("failure_count") or None, "again": was == "HALF_OPEN",
+        }
+    elif status == "CLOSED" and was != status:
+        yield "circuit_closed", [endpoint, opened], 0, {"endpoint": endpoint}
 
 
 def _of_workflow(change: Change, before: Image, after: Image) -> Iterator[_Found]:

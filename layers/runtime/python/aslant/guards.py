@@ -41,6 +41,7 @@ def guarded(call: Callable[[], T], endpoint: str, run: Caller, guard: Guard, por
     `endpoint` is what is counted together: `http:<host>` or `skill:<name>`.
     """
     breaker, limit = guard.circuit_breaker, guard.rate_limit
+    refused: list[RateLimited] = []  # by our own limit, which says nothing about the other side
 
     def limited() -> T:
         if limit is not None:
@@ -48,15 +49,16 @@ def guarded(call: Callable[[], T], endpoint: str, run: Caller, guard: Guard, por
             window = math.floor(now / limit.per)
             if not ports.rates().take(run.tenant, endpoint, window, limit.per, limit.calls):
                 wait = (window + 1) * limit.per - now
-                raise RateLimited(
+                refused.append(RateLimited(
                     f"{endpoint}: {limit.calls} calls in {limit.per} seconds are the limit of this workflow or skill",
                     retry_after=max(0.001, wait),
-                )
+                ))
+                raise refused[0]
         return call()
 
     if breaker is None:
         return limited()
-    return ports.circuits().call(limited, run.tenant, endpoint, breaker, counts)
+    return ports.circuits().call(limited, run.tenant, endpoint, breaker, lambda error: not refused and counts(error))
 
 
 def host_of(url: str) -> str:
@@ -71,7 +73,7 @@ def host_of(url: str) -> str:
 
 
 def counts(error: Exception) -> bool:
-    """Whether a failure says that the other side is unwell. Our own limit does not, and what is refused rightly neither."""
+    """Whether a failure says that the other side is unwell. What is refused rightly does not."""
     if isinstance(error, StepInProgress):
         return False
     if isinstance(error, StepError) and type(error).__module__ == StepError.__module__:

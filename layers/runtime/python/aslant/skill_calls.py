@@ -88,7 +88,7 @@ def call(
     """
     spec = spec or skills.described(name, target)
     if spec is not None:
-        check_arguments(spec, _of_spec(spec, parameters, offered or {}))
+        check_arguments(spec, _of_spec(spec, parameters, offered or {}), run.redactor.json)
 
     def made() -> Json:
         if not isinstance(target, str):
@@ -104,7 +104,7 @@ def call(
     )
     value = guarded(made, f"skill:{name}", run, guard, guards or bootstrap.guard_ports(run.settings))
     if spec is not None:
-        check_result(spec, value)
+        check_result(spec, value, run.redactor.json)
     return value
 
 

@@ -101,20 +101,22 @@ def _readable(message: str, known: Collection[str]) -> str:
     return message if known else f"{message}; it takes none"
 
 
-def check_arguments(spec: SkillSpec, given: Mapping[str, Json]) -> None:
-    """Raises ValidationError for arguments that the skill does not take."""
-    if problems := argument_problems(spec, given):
-        raise ValidationError(f"skill {spec.name}: {'; '.join(problems)}")
+def check_arguments(spec: SkillSpec, given: Mapping[str, Json], clean: Callable[[Json], Json] = lambda value: value) -> None:
+    """Raises ValidationError for arguments that the skill does not take. `clean` takes secrets out of what is shown."""
+    if argument_problems(spec, given):
+        shown = argument_problems(spec, clean(dict(given))) or ["the arguments do not fit"]
+        raise ValidationError(f"skill {spec.name}: {'; '.join(shown)}")
 
 
-def check_result(spec: SkillSpec, value: Json) -> None:
+def check_result(spec: SkillSpec, value: Json, clean: Callable[[Json], Json] = lambda value: value) -> None:
     """Raises ValidationError for a result that is none of the kind that the skill says it gives."""
     if spec.returns is None:
         return
     from aslant.inputs import misfits
 
-    if (found := misfits(spec.returns, value, "its result")):
-        raise ValidationError(f"skill {spec.name} {spec.version}: {'; '.join(each.message for each in found)}")
+    if misfits(spec.returns, value, "its result"):
+        shown = [each.message for each in misfits(spec.returns, clean(value), "its result")] or ["its result does not fit"]
+        raise ValidationError(f"skill {spec.name} {spec.version}: {'; '.join(shown)}")
 
 
 def schema_problem(schema: Mapping[str, Json] | None, what: str) -> str | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _KEPT = 350_000  # bytes of an output; an item has 400 KB at most
+_PROCESS = uuid.uuid4().hex
 _lock = threading.Lock()
 _layers: dict[str, tuple[Any, Any]] = {}  # by table and tenant: the client, and powertools' layer on it
 
@@ -60,6 +64,17 @@ class _Counted(Exception):
         self.error = error
 
 
+def _probe_as_process() -> None:
+    """Lets any thread of this process go on with the probes that another began.
+
+    Powertools lets one thread probe. A Lambda environment has one; in the local cloud each call may have another, and a
+    breaker that wants several successes would never close.
+    """
+    from aws_lambda_powertools.utilities.circuit_breaker import base
+
+    base._PROBE_OWNER.pid, base._PROBE_OWNER.id = os.getpid(), f"{os.getpid()}#{_PROCESS}"
+
+
 @dataclass(frozen=True, slots=True)
 class PowertoolsCircuits:
     """Powertools' circuit breaker. It counts failures in memory, in each Lambda environment for itself, and shares only the
@@ -92,13 +107,12 @@ class PowertoolsCircuits:
                     raise _Counted(error) from None
                 raise
 
+        _probe_as_process()
         try:
             return protected()  # type: ignore[no-any-return]
         except _Counted as counted:
             raise counted.error from None
         except CircuitBreakerOpenError as error:
-            import time
-
             opened = error.circuit.opened_at if error.circuit is not None else None
             wait = max(1.0, (opened or time.time()) + config.recovery_timeout - time.time())
         raise CircuitOpen(f"{endpoint} has failed repeatedly; it is tried again in {wait:.0f} s", retry_after=wait)
