@@ -127,23 +127,23 @@ def test_hosts(url, host):
 def test_results_are_kept_for_their_time(time, monkeypatch):
     monkeypatch.setattr(bootstrap, "results", lambda settings: DynamoResults(REGION, TABLE))
 
-    def kept(step="s", tenant="acme", workflow="w", **event):
+    def kept(step="s", tenant="acme", workflow="w", config=None, plan={"ttl": 10}):  # noqa: B006 - read only
         run = SimpleNamespace(tenant=tenant, workflow=workflow, step=step, type="http", settings=None)
-        return Kept.of({"config": {"url": "u"}, "cache": {"ttl": 10}, **event}, run)
+        return Kept.of(plan, config or {"url": "u"}, {}, run)
 
     assert kept().read() is None
     kept().write({"n": None})
     assert kept().read() == ({"n": None},)
-    assert [kept(step="t").read(), kept(tenant="b").read(), kept(workflow="v").read(), kept(config={}).read()] == [None] * 4
-    keyed = {"cache": {"ttl": 10, "key": "k"}}
+    assert [kept(step="t").read(), kept(tenant="b").read(), kept(workflow="v").read(), kept(config={"url": "v"}).read()] == [None] * 4
+    keyed = {"plan": {"ttl": 10, "key": "k"}}
     kept(**keyed).write(1)
     assert kept(config={"other": 1}, **keyed).read() == (1,)
     time.now += 11
     assert kept().read() is None
-    assert kept(cache=None) is None
+    assert kept(plan=None) is None
     for ttl in (0, True, "1", None, 1e12):
         with pytest.raises(ValidationError):
-            kept(cache={"ttl": ttl})
+            kept(plan={"ttl": ttl})
     kept().write("x" * 400_000)
     assert kept().read() is None
 

@@ -143,7 +143,7 @@ def schema_problem(schema: Mapping[str, Json] | None, what: str) -> str | None:
     return None
 
 
-def spec_of(name: str, function: Callable[..., Any], *, returns: bool = True, **given: Any) -> SkillSpec:
+def spec_of(name: str, function: Callable[..., Any], **given: Any) -> SkillSpec:
     """The specification of a Python function: what is not given is read off its signature and docstring."""
     if "description" not in given:
         text = inspect.getdoc(function) if inspect.isroutine(function) else ""
@@ -158,7 +158,7 @@ def spec_of(name: str, function: Callable[..., Any], *, returns: bool = True, **
         hints = {}
     if "parameters" not in given:
         given["parameters"] = _parameters(signature, hints)
-    if returns and "returns" not in given and "return" in hints:
+    if "returns" not in given and "return" in hints:
         given["returns"] = _schema(hints["return"], "serialization") or None
     return SkillSpec(name=name, **given)
 
