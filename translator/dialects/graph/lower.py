@@ -18,6 +18,7 @@ from translator.diagnostics import Findings, Position
 from translator.dialects import common
 from translator.dialects.graph import schema
 from translator.dialects.graph.flow import ERROR, MAIN, Flow, Link, member
+from translator.dialects.graph.settings import RETRY, lower_settings
 from translator.dialects.graph.triggers import KINDS, needed, references, trigger_kind
 from translator.dialects.spelling import (
     Spelling,
@@ -38,7 +39,6 @@ from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
 TYPES = {**common.STEP_TYPES, "if": "choice", "switch": "choice", "http_request": "http", "code": "transform"}
-_RETRY = {"delay": ("delay", 0.001), "max_delay": ("max_delay", 0.001)}
 _PASSING = frozenset({"choice", "wait"})
 _WORD = re.compile(r"(?<![\w.])data(?!\w)")
 
@@ -100,7 +100,9 @@ class _Lowering:
         connections: Seq = self.body.get("connections") or Seq(self.body.pos)
         starting = self.triggers(nodes, connections, out)
         self.labels(out)
-        self.settings(out)
+        settings = lower_settings(self.written, self.findings)
+        if settings:
+            out.put("settings", settings)
         carry_workflow(doc, out, self.spelling("input"), skip=("version", "id", "labels", "settings", "triggers"))
         steps = self.scope(nodes, connections, "input", starting)
         put(out, "steps", steps, self.body, "nodes")
@@ -147,44 +149,6 @@ class _Lowering:
             labels.put("trigger_positions", self.positions)
         if labels:
             out.put("labels", labels)
-
-    def breaker(self, written: Map) -> Map:
-        """A circuit breaker in seconds; below one there is none."""
-        result = Map(written.pos)
-        for key, value in written.items():
-            if key == "recovery_timeout" and value is not None:
-                seconds = common.seconds(value, written.at(key), self.findings, 0.001)
-                if seconds is not None:
-                    result.put(key, max(1, seconds), written.at(key), written.at_key(key))
-            else:
-                result.move(key, written)
-        return result
-
-    def settings(self, out: Map) -> None:
-        result = Map(self.written.pos)
-        for key, value in self.written.items():
-            if value is None or key == "data_flow":
-                continue
-            at = self.written.at(key)
-            if key == "circuit_breaker":
-                put(result, key, self.breaker(value), self.written)
-                continue
-            if key == "retry":
-                put(result, key, common.retry(value, self.findings, times=_RETRY), self.written)
-            elif key == "continue_on_error":
-                if value and self.written.get("on_error") not in (None, "continue"):
-                    self.findings.add(rules.WRITTEN_TWICE, "`continue_on_error` and `on_error` differ",
-                        self.written.at_key(key), related=(("also here", self.written.at_key("on_error")),))
-                if "on_error" not in self.written:
-                    put(result, "on_error", "continue" if value else "fail", self.written, key)
-            elif key == "max_execution_time":
-                result.put("sla", common.seconds(value, at, self.findings, 0.001), at, self.written.at_key(key))
-                if self.written.get("alert_on_sla_breach") is None:
-                    result.put("alert_on_sla_breach", True, at)
-            else:
-                result.move(key, self.written)
-        if result:
-            out.put("settings", result)
 
     # Nodes
 
@@ -336,7 +300,7 @@ class _Lowering:
         if config:
             out.put("config", config, node.at("properties"))
         if node.get("retry") is not None:
-            put(out, "retry", common.retry(node["retry"], self.findings, times=_RETRY), node)
+            put(out, "retry", common.retry(node["retry"], self.findings, times=RETRY), node)
         if node.get("position") is not None:
             labels = without(node.get("labels") or Map(node.pos), ())
             labels.move("position", node)

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from aslant.executions.store import ExecutionStore
     from aslant.executions.view import Views
     from aslant.guards import GuardPorts
+    from aslant.kept import Results
     from aslant.messages import Ports as Messages
     from aslant.model_ports import ModelEndpoint, Models, Spending
     from aslant.recording import Recorder
+    from aslant.skill_specs import SkillStore
 
 
 def secrets(settings: Settings) -> ports.Secrets:
@@ -342,14 +344,14 @@ def guard_ports(settings: Settings) -> GuardPorts:
     )
 
 
-def results(settings: Settings) -> ports.Results:
+def results(settings: Settings) -> Results:
     """Kept results of steps, in the executions table."""
     from aslant.adapters.dynamo_guards import DynamoResults
 
     return DynamoResults(settings.region, settings.executions_table)
 
 
-def skill_store(settings: Settings) -> ports.SkillStore:
+def skill_store(settings: Settings) -> SkillStore:
     """The registry in the catalog table."""
     from aslant.adapters.dynamo_skills import DynamoSkills
 

@@ -15,11 +15,26 @@ from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from aslant import clock
-from aslant.configs.guard import Guard
+from aslant.configs.guard import CircuitBreaker, Guard
 from aslant.errors import RateLimited, StepError, StepInProgress
-from aslant.ports import Circuits, Rates
 
 T = TypeVar("T")
+
+
+class Rates(Protocol):
+    """Calls that are counted in windows of time."""
+
+    def take(self, tenant: str, endpoint: str, window: int, per: int, limit: int) -> bool:
+        """Counts one call in window number `window` of `per` seconds; False when it has `limit` calls already."""
+
+
+class Circuits(Protocol):
+    """Circuit breakers, known to all executions of a tenant."""
+
+    def call(
+        self, call: Callable[[], T], tenant: str, endpoint: str, breaker: CircuitBreaker, counts: Callable[[Exception], bool]
+    ) -> T:
+        """What `call` gives or raises; `counts` tells which errors are failures. Raises CircuitOpen instead of calling."""
 
 
 class Caller(Protocol):

@@ -16,6 +16,16 @@ from aslant.values import compact
 LONGEST = 366 * 86_400  # seconds
 
 
+class Results(Protocol):
+    """Results of steps that are kept for others which are the same. Times are epoch seconds."""
+
+    def get(self, tenant: str, digest: str, now: int) -> tuple[Json] | None:
+        """A kept output in a tuple, or None when there is none that is still good."""
+
+    def put(self, tenant: str, digest: str, output: Json, until: int) -> None:
+        """Keeps an output until then; one that is too large is not kept."""
+
+
 class _Run(Protocol):
     @property
     def tenant(self) -> str: ...

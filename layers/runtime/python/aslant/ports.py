@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from aslant.contracts import Json
 
 if TYPE_CHECKING:
-    from aslant.configs.guard import CircuitBreaker
     from aslant.events import Event
     from aslant.executions.records import Failure, StepRecord
     from aslant.releases import Release
-    from aslant.skill_specs import SkillSpec
-
-T = TypeVar("T")
 
 
 class Secrets(Protocol):
@@ -367,45 +363,6 @@ class StepStore(Protocol):
 
     def fail(self, key: StepKey, began: StepRecord, *, now: int, failure: Failure, usage: Mapping[str, float]) -> None:
         """Notes a failed attempt and gives the lease back; does nothing when somebody else has it or it is done."""
-
-
-class Rates(Protocol):
-    """Calls that are counted in windows of time."""
-
-    def take(self, tenant: str, endpoint: str, window: int, per: int, limit: int) -> bool:
-        """Counts one call in window number `window` of `per` seconds; False when it has `limit` calls already."""
-
-
-class Circuits(Protocol):
-    """Circuit breakers, known to all executions of a tenant."""
-
-    def call(
-        self, call: Callable[[], T], tenant: str, endpoint: str, breaker: CircuitBreaker, counts: Callable[[Exception], bool]
-    ) -> T:
-        """What `call` gives or raises; `counts` tells which errors are failures. Raises CircuitOpen instead of calling."""
-
-
-class Results(Protocol):
-    """Results of steps that are kept for others which are the same. Times are epoch seconds."""
-
-    def get(self, tenant: str, digest: str, now: int) -> tuple[Json] | None:
-        """A kept output in a tuple, or None when there is none that is still good."""
-
-    def put(self, tenant: str, digest: str, output: Json, until: int) -> None:
-        """Keeps an output until then; one that is too large is not kept."""
-
-
-class SkillStore(Protocol):
-    """The registry of skills in the catalog."""
-
-    def put(self, tenant: str, spec: SkillSpec) -> None:
-        """Registers a version, or changes its status and words. Raises ConflictError for another contract."""
-
-    def of(self, tenant: str, name: str) -> list[SkillSpec]:
-        """All versions of a skill."""
-
-    def all(self, tenant: str) -> list[SkillSpec]:
-        """All versions of all skills, by name, the oldest version first."""
 
 
 class Artifacts(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, get_type_hints
 
 from pydantic import Field, PydanticUserError, TypeAdapter
 
@@ -51,6 +51,19 @@ class SkillSpec(Config):
     def contract(self) -> dict[str, Json]:
         """What must stay the same as long as the version does."""
         return self.model_dump(mode="json", include={"target", "parameters", "returns"})
+
+
+class SkillStore(Protocol):
+    """The registry of skills in the catalog."""
+
+    def put(self, tenant: str, spec: SkillSpec) -> None:
+        """Registers a version, or changes its status and words. Raises ConflictError for another contract."""
+
+    def of(self, tenant: str, name: str) -> list[SkillSpec]:
+        """All versions of a skill."""
+
+    def all(self, tenant: str) -> list[SkillSpec]:
+        """All versions of all skills, by name, the oldest version first."""
 
 
 def key_of(version: str) -> tuple[int, ...]:
