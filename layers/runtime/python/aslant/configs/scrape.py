@@ -58,7 +58,7 @@ class ScrapeConfig(Config):
     """The XPath expression of what is wanted, instead of a selector."""
     extract: Annotated[list[Part], Field(min_length=1), BeforeValidator(_listed), MAYBE] = Field(default_factory=_text_only)
     """What is taken of each element: `text`, `html`, `attributes`, `links` (addresses with their text), or several."""
-    fields: Annotated[dict[str, Annotated[Piece, BeforeValidator(_css), MAYBE]], MAYBE] = Field(default_factory=dict)
+    fields: Annotated[dict[str, Annotated[Piece, BeforeValidator(_css, json_schema_input_type=str | Piece), MAYBE]], MAYBE] = Field(default_factory=dict)
     """Values within each element by a name of your own; a text is a CSS selector."""
     wait_for_load: Flag = False
     """Render the page in a browser and wait for dynamic content."""
