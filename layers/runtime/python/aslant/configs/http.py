@@ -31,6 +31,7 @@ def _success() -> list[int | str]:
 
 
 Status = Annotated[int | str, PlainValidator(_status, json_schema_input_type=int | str), MAYBE]
+Statuses = Annotated[list[Status], BeforeValidator(_listed, json_schema_input_type=Status | list[Status]), MAYBE]
 
 
 class Auth(Config):
@@ -144,7 +145,7 @@ class HttpConfig(Config):
     """Credentials of the request."""
     timeout: Seconds = 30
     """Seconds for the whole request, redirects and reading included."""
-    expected_status: Annotated[list[Status], BeforeValidator(_listed, json_schema_input_type=Status | list[Status]), MAYBE] = Field(default_factory=_success)
+    expected_status: Statuses = Field(default_factory=_success)
     """The statuses that are a success: 200, `2xx`, `200-204`, or a list of such."""
     max_response_bytes: Annotated[int, Field(ge=0, le=50_000_000), MAYBE] = 5_000_000
     """Bytes of the response (of all pages), after decompression, that are read before the step fails."""

@@ -45,6 +45,10 @@ class Piece(Config):
         return self
 
 
+PieceOrSelector = Annotated[Piece, BeforeValidator(_css, json_schema_input_type=str | Piece), MAYBE]
+Parts = Annotated[list[Part], Field(min_length=1), BeforeValidator(_listed, json_schema_input_type=Part | list[Part]), MAYBE]
+
+
 class ScrapeConfig(Config):
     """Reads parts of web pages."""
 
@@ -56,9 +60,9 @@ class ScrapeConfig(Config):
     """The CSS selector of what is wanted; the whole page when left out."""
     xpath: Name | None = None
     """The XPath expression of what is wanted, instead of a selector."""
-    extract: Annotated[list[Part], Field(min_length=1), BeforeValidator(_listed), MAYBE] = Field(default_factory=_text_only)
+    extract: Parts = Field(default_factory=_text_only)
     """What is taken of each element: `text`, `html`, `attributes`, `links` (addresses with their text), or several."""
-    fields: Annotated[dict[str, Annotated[Piece, BeforeValidator(_css, json_schema_input_type=str | Piece), MAYBE]], MAYBE] = Field(default_factory=dict)
+    fields: Annotated[dict[str, PieceOrSelector], MAYBE] = Field(default_factory=dict)
     """Values within each element by a name of your own; a text is a CSS selector."""
     wait_for_load: Flag = False
     """Render the page in a browser and wait for dynamic content."""
