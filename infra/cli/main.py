@@ -51,6 +51,7 @@ COMMANDS = {
     "checkpoints": "list, make, show and delete checkpoints of an execution",
     "transitions": "show how an execution came to its status",
     "events": "show the events of an execution",
+    "skills": "register, list, show and try skills",
 }
 # Commands that share a module with others; it has them in its COMMANDS.
 _SHARED = {

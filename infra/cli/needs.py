@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aslant import skills
+from aslant.errors import SkillNotFound
 from aslant.settings import Settings
 from infra.local.tracking import states_of
 from translator.diagnostics import Diagnostic, Position
@@ -93,7 +94,12 @@ def _skill(
     name = config.get("skill") if isinstance(config, Mapping) else None
     if not isinstance(name, str) or name.startswith("{%"):
         return  # another type, or a name that only the run knows
-    if step is not None and step.type != "skill" or skills.find(name, settings.skills, settings.skill_modules):
+    if step is not None and step.type != "skill":
+        return
+    try:
+        if skills.find(name, settings.skills, settings.skill_modules):
+            return
+    except SkillNotFound:  # registered, but not to be called: see `skill_findings`
         return
     at = compilation.workflow.at if step is None else position_of(step.source, ("config", "skill"))
     message = str(skills.not_found(name, skills.names(settings.skills)))

@@ -38,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
+    from aslant import bootstrap
     from functions.publish_definition.logic import publish
+    from infra.cli.skill_findings import of_registry
     from translator.pipeline import MissingWorkflow
 
     sources = read_all(args.files, folders=True)
@@ -57,6 +59,11 @@ def execute(args: argparse.Namespace) -> int:
         return compile_with_siblings(sources, args.dialect, versions) if versions else compilations
 
     with connected(args) as target:
+        calls = of_registry(compilations, bootstrap.skill_store(target.settings).all(TENANT))
+        if calls:
+            print_findings(calls, texts(sources), args.format, sys.stderr)
+        if exit_code(calls, strict=args.strict):
+            return FINDINGS
         try:
             published = publish(compile, target.settings, TENANT, role="local")
         except MissingWorkflow as error:

@@ -17,7 +17,7 @@ from typing import TextIO
 from aslant.errors import ValidationError
 from aslant.inputs import InputProblem
 from aslant.settings import Settings
-from infra.cli import needs
+from infra.cli import needs, skill_findings
 from infra.cli.arguments import answers, gather, print_problems
 from infra.cli.diverted import diverted
 from infra.cli.errors import FINDINGS, RUN_FAILED, USAGE, UsageError
@@ -185,8 +185,9 @@ def _run(
         try:
             with registered_skills(args.skills):
                 lacks = needs.lacking(compilations, secrets, Settings.read())
-                if lacks and not args.simulate:
-                    found = [*diagnostics, *(lack.finding for lack in lacks)]
+                diagnostics = [*diagnostics, *skill_findings.of_process(compilations, Settings.read())]
+                if lacks and not args.simulate or exit_code(diagnostics, strict=args.strict):
+                    found = [*diagnostics, *(lack.finding for lack in lacks if not args.simulate)]
                     return _refused(args, found, shown, lacks=lacks, stdout=stdout)
                 _tell(args, diagnostics, shown)
                 stand_ins = {lack.name: f"simulated-secret-{lack.name}" for lack in lacks if lack.kind == "secret"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from infra.cli.errors import UsageError
 from infra.cli.files import read_all, texts
 from infra.cli.output import add_format, add_strict, exit_code, print_findings
 from infra.cli.siblings import siblings
@@ -27,6 +28,8 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="a definition, a folder of definitions, or -")
     parser.add_argument("--dialect", help="read the files as this dialect instead of finding it out")
+    parser.add_argument("--skills", action="append", default=[], metavar="MODULE",
+        help="a Python module or file with skills, to check calls against")
     add_strict(parser)
     add_format(parser)
 
@@ -34,8 +37,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     sources = read_all(args.files, folders=True)
     diagnostics = _check(sources, args.dialect)
+    if args.skills and not exit_code(diagnostics, strict=False):
+        diagnostics += _calls(sources, args.dialect, args.skills)
     print_findings(diagnostics, texts(sources), args.format, sys.stdout)
     return exit_code(diagnostics, strict=args.strict)
+
+
+def _calls(sources: list[Source], dialect: str | None, modules: list[str]) -> tuple[Diagnostic, ...]:
+    """Findings about calls of skills."""
+    from aslant.errors import ValidationError
+    from aslant.settings import Settings
+    from aslant.skills import load_module
+    from infra.cli.siblings import compile_with_siblings
+    from infra.cli.skill_findings import of_process
+
+    sys.path.insert(0, "")  # a module is looked for here first, as with `python -m`
+    try:
+        for module in modules:
+            load_module(module)
+    except ValidationError as error:
+        raise UsageError(str(error)) from None
+    return of_process(compile_with_siblings(sources, dialect), Settings.read())
 
 
 def _check(sources: list[Source], dialect: str | None) -> tuple[Diagnostic, ...]:

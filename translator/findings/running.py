@@ -11,3 +11,11 @@ SKILL_NOT_REGISTERED = Rule("R001", Severity.ERROR, "skill that nobody registere
 SECRET_NOT_GIVEN = Rule("R002", Severity.ERROR, "secret that nobody gave",
     "A run on this machine has the secrets of the command line only: `--secret NAME` takes the value of the environment"
     " variable NAME, `--secret NAME=VALUE` the value itself. With `--simulate` a stand-in takes its place.")
+SKILL_NOT_CALLABLE = Rule("R003", Severity.ERROR, "skill that may not be called",
+    "The skill is registered, but the version that the step asks for is inactive or not there. Ask for another version, or let"
+    " whoever answers for the skill activate it.")
+SKILL_ARGUMENTS = Rule("R004", Severity.ERROR, "arguments that a skill does not take",
+    "A skill says what it takes: the parameters of its function, or the JSON Schema that it was registered with. `aslant skills"
+    " show NAME` prints it. What a call would be refused for when it is made, and is known before, is a finding.")
+SKILL_DEPRECATED = Rule("R005", Severity.WARNING, "deprecated skill",
+    "The skill still works, and will be taken away. Its description says what to use instead.")

@@ -43,7 +43,7 @@ def check_steps(workflow: Workflow, findings: Findings) -> None:
         if check is not None:
             check(step, findings)
         elif not STEP_TYPES[step.type].native:
-            for path, message in check_config(step.type, _plain(step.config)):
+            for path, message in check_config(step.type, plain(step.config)):
                 key = "" if message.startswith("unknown key") else ".".join(map(str, path))
                 findings.add(
                     rules.CONFIG, f"{step.id!r}: {f'{key} ' if key else ''}{message}",
@@ -84,15 +84,15 @@ def _at(step: Step, *path: str | int) -> Any:
     return position_of(step.source, path)
 
 
-def _plain(value: Value) -> Any:
+def plain(value: Value) -> Any:
     """The configuration as far as it is known; anything computed is `UNKNOWN`."""
     if isinstance(value, Literal):
         return value.value
     if is_node(value):
         return UNKNOWN
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _choice(step: Step, findings: Findings) -> None:
@@ -164,10 +164,10 @@ CAN_KEEP = frozenset({"http", "agent", "scrape", "transform", "aggregate", "quer
 def _acts(step: Step) -> bool:
     """Whether a step may do more than answer."""
     if step.type == "http":
-        method = _plain(step.config.get("method"))
+        method = plain(step.config.get("method"))
         return not (method is None or isinstance(method, str) and method.upper() in ("GET", "HEAD", "OPTIONS"))
     if step.type == "query":
-        return _plain(step.config.get("read_only")) is not True
+        return plain(step.config.get("read_only")) is not True
     return step.type in ("skill", "command")
 
 
