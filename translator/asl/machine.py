@@ -18,6 +18,7 @@ from translator.asl.tasks import CHILD_LIMIT, DATA_LIMIT
 from translator.asl.values import CONTEXT, Bind, Nowhere, Writer, query
 from translator.asl.variables import Variables, collect_reads, collect_results, find_direct
 from translator.diagnostics import Findings
+from translator.expressions.failing import may_fail
 from translator.expressions.jsonata import LONGEST_NAME, NotNative
 from translator.expressions.references import slots
 from translator.expressions.tree import Attribute, Binary, Compare, Slot, walk
@@ -98,7 +99,8 @@ def emit_machine(
     block = Block(outer, finish, label=label)
     finale = emit(machine, block, Run(last, outer), None) if last is not None else None
     if guarded:
-        start = _guarded(machine, block, Body(inner, plan), ending, finale, rolls_back=rolls_back)
+        total = not any(may_fail(node) for node in nodes_of(outputs))
+        start = _guarded(machine, block, Body(inner, plan), ending, finale, rolls_back=rolls_back, total=total)
     else:
         start = emit(machine, block, _joined(plan, ending), finale)
     for part in reversed(beginning):
@@ -175,43 +177,55 @@ def _joined(plan: Plan | None, ending: list[Plan]) -> Plan | None:
 
 
 def _guarded(
-    machine: Machine, block: Block, body: Body, ending: list[Plan], finale: str | None, *, rolls_back: bool
+    machine: Machine, block: Block, body: Body, ending: list[Plan], finale: str | None, *, rolls_back: bool, total: bool
 ) -> str:
-    """The body inside of a Parallel, so that every failure in it, of whatever state, leads to the ending."""
+    """The body inside of a Parallel, so that every failure in it, of whatever state, leads to the ending.
+
+    What runs after a success and what runs after a failure are two ways, which meet where something runs after both. `total`:
+    the output cannot fail, so that the body's own state may give it; it would catch its failure.
+    """
     machine.failure = machine.variables.new_name.new("failure")
     failed = _add(machine, block, "failed", {
         "Type": "Fail", "Error": query(f"${machine.failure}.error"), "Cause": query(f"${machine.failure}.cause"),
     })
-    following = _add(machine, block, "outcome", {
-        "Type": "Choice",
-        "Choices": [{"Condition": query(f"$exists(${machine.failure}.error)"), "Next": failed}],
-        "Default": machine.target(block, finale),
-    })
+    well, badly = finale, failed
     for part in reversed(ending):
-        following = _only_when(machine, block, part, following)
+        wanted = _outcomes_of(part)
+        if wanted == {"failed"}:
+            badly = emit(machine, block, part, badly)
+        elif wanted == {"completed"}:
+            well = emit(machine, block, part, well)
+        else:
+            if well != badly:
+                well = _add(machine, block, "outcome", {
+                    "Type": "Choice",
+                    "Choices": [{"Condition": query(f"$exists(${machine.failure}.error)"), "Next": badly}],
+                    "Default": machine.target(block, well),
+                })
+            well = badly = emit(machine, block, part, well)
     inner = body_block(machine, body, machine.workflow.id)
-    after_failure = _rollback(machine, block, following) if rolls_back else following
+    after_failure = _rollback(machine, block, badly) if rolls_back else badly
     named = rolls_back or _asks_for_the_step(ending)
     if named or tells_statuses(machine, inner):
         name_failed_steps(machine, inner, machine.workflow.id)
     start = emit(machine, inner, body.plan, None)
-    exports = machine.variables.exports.get(body.frame, ())
     names = machine.variables.names
     received = {
-        names[slot, block.frame]: query(f"$states.result[0].{names[slot, body.frame]}") for slot in exports
+        slot: f"$states.result[0].{names[slot, body.frame]}" for slot in machine.variables.exports.get(body.frame, ())
     }
     lost = {names[slot, block.frame]: value for slot, value in left_inside(machine, [inner]).items()}
     error = error_from(machine, [inner] if named else []) | {"cause": CAUSE}
-    return _add(machine, block, "body", {
+    state: State = {
         "Type": "Parallel",
         "Branches": [close(inner, start)],
-        "Assign": received | {machine.failure: None},
+        "Assign": machine.assign(received, block.frame) | {machine.failure: None},
         "Catch": [
             {"ErrorEquals": [kind], "Assign": lost | {machine.failure: error}, "Next": after_failure}
             for kind in ("States.DataLimitExceeded", "States.ALL")
         ],
-        "Next": following,
-    })
+    }
+    machine.go(block, state, well if total else machine.target(block, well), received)
+    return _add(machine, block, "body", state)
 
 
 def _rollback(machine: Machine, block: Block, following: str) -> str:
@@ -255,19 +269,11 @@ def _asks_for_the_step(ending: list[Plan]) -> bool:
     return False
 
 
-def _only_when(machine: Machine, block: Block, part: Plan, following: str) -> str:
-    """A part of the ending; a notification only for the outcomes that it is for."""
-    entry = emit(machine, block, part, following)
+def _outcomes_of(part: Plan) -> set[str]:
+    """The outcomes of the body after which a part of the ending runs: some of completed and failed."""
     if not isinstance(part, Run) or part.step.type != "notify" or "on" not in part.step.labels:
-        return entry
-    wanted = set(part.step.labels["on"])
-    if wanted == {"completed", "failed"}:
-        return entry
-    failed = query(f"$exists(${machine.failure}.error)")
-    yes, no = (entry, following) if "failed" in wanted else (following, entry)
-    return _add(machine, block, part.step.id, {
-        "Type": "Choice", "Choices": [{"Condition": failed, "Next": yes}], "Default": no,
-    })
+        return {"completed", "failed"}
+    return set(part.step.labels["on"])
 
 
 def _add(machine: Machine, block: Block, name: str, state: State) -> str:

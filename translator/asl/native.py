@@ -12,20 +12,9 @@ from translator.asl.plan import Arms, Body, Run
 from translator.asl.replay import remaining
 from translator.asl.tasks import evaluation, finish, invoke
 from translator.asl.values import Deferred, Nowhere, Writer, literal, query
+from translator.expressions.failing import may_fail
 from translator.expressions.jsonata import is_native
-from translator.expressions.tree import (
-    Binary,
-    Call,
-    Compare,
-    Comprehension,
-    Index,
-    Literal,
-    Node,
-    ObjectOf,
-    Slot,
-    Unary,
-    walk,
-)
+from translator.expressions.tree import Binary, Call, Compare, Literal, Node, ObjectOf, Slot, Unary
 from translator.findings import asl as rules
 from translator.model.values import constant
 from translator.model.workflow import Step
@@ -128,17 +117,6 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
     if may_fail(node):
         _evaluate_unread(machine, block, step, state, query(f"({source};null)"))
     return machine.add(block, step, "step", state), writer.deferred
-
-
-def may_fail(node: Node) -> bool:
-    """Whether some values make the expression an ExpressionError."""
-    return any(
-        isinstance(here, Call | Comprehension | Index)
-        or (isinstance(here, Binary) and here.op != "??")
-        or (isinstance(here, Unary) and here.op != "not")
-        or (isinstance(here, Compare) and any(op not in ("==", "!=") for op, _ in here.rest))
-        for here in walk(node)
-    )
 
 
 def wait_step(machine: Machine, block: Block, run: Run, following: str | None) -> tuple[str, Deferred]:
