@@ -24,6 +24,7 @@ from translator.passes.computed import prepare_computed
 from translator.passes.fold import fold
 from translator.passes.policies import report_policies
 from translator.passes.resolve import resolve_names
+from translator.passes.triggers import check_triggers
 from translator.rollback.compile import Rollback, finish_rollback, prepare_rollback
 from translator.source import Map, load
 
@@ -179,6 +180,7 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
     check_inputs(workflow, findings)
     report_policies(workflow, findings)
     report_settings(workflow, findings)
+    check_triggers(workflow, findings)
     check_children(workflow, workflows, findings)
     undoing = prepare_rollback(workflow, workflows, findings)
     workflow = prepare_computed(workflow, findings)

@@ -18,6 +18,7 @@ from translator.graph.scope import Scope
 from translator.model.values import is_node, nodes_of, reads_of
 from translator.model.workflow import Step
 from translator.passes.fold import as_node, variable_step
+from translator.passes.triggers import trigger_facts
 from translator.pipeline import Compilation
 from translator.rollback.build import has_ending, has_undoing
 
@@ -48,6 +49,8 @@ def release_of(compilation: Compilation, *, machine: str, rollback: str = "", re
         settings=_settings(compilation, retention),
         inputs=None if workflow.inputs is None else {name: dict(spec) for name, spec in workflow.inputs.items()},
     )
+    if triggers := trigger_facts(workflow):
+        release["triggers"] = triggers
     if rollback and has_undoing(workflow):
         release["rollback"] = rollback
     if rollback and has_ending(workflow):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aslant import bootstrap
+from aslant import bootstrap, triggers
 from aslant.adapters.clients import client, error_code
 from aslant.errors import NotFoundError
 from aslant.ports import Releases
@@ -130,8 +130,17 @@ class _Publisher:
             release["contents"] = self.contents[id]
             releases.append(release)
         for release in releases:
+            before = self._published(release["workflow"])
             self.catalog.put(self.tenant, release)
+            # A schedule that fires in between finds its trigger in the catalog, or does nothing.
+            triggers.follow(bootstrap.schedules(self.settings), self.tenant, before, release)
         return releases
+
+    def _published(self, workflow: str) -> Release | None:
+        try:
+            return self.catalog.get(self.tenant, workflow)
+        except NotFoundError:
+            return None
 
     def _name(self, one: Compilation) -> str:
         """A name of 71 characters at most, so that there is room for a suffix."""

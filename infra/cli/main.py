@@ -30,6 +30,7 @@ COMMANDS = {
     "convert": "rewrite a definition in another dialect",
     "run": "run a definition on this machine",
     "explain": "say what a finding's code means and what to write instead",
+    "triggers": "show when a workflow's schedules start it next",
     "dev": "keep a local cloud running, for the commands that follow",
     "token": "make a token for its HTTP API",
     "push": "publish definitions to it",

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections import defaultdict
+from datetime import datetime
 from typing import Any
 
 from infra.local.delivery import Delivery, event
@@ -110,8 +111,8 @@ class Outside:
         if self._journal is not None:
             self._journal.acknowledge([row for row in rows if row])
 
-    def _fire(self, schedule: Any) -> None:
-        """Calls the target; then the schedule goes, or is marked. A kill in between calls it again: at least once."""
+    def _fire(self, schedule: Any, due: datetime) -> None:
+        """Calls the target; then a one-off schedule goes, or is marked. A kill in between calls it again: at least once."""
         from infra.local.moto_patches.events import invoke_later
 
         target = schedule.target
@@ -119,8 +120,13 @@ class Outside:
         given = target.get("Input") or json.dumps(event(
             "aws.scheduler", "Scheduled Event", "{}", region=self._runtime.region, at=moment, resources=[schedule.arn],
         ))  # fmt: skip
+        # https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html
+        given = given.replace("<aws.scheduler.scheduled-time>", f"{due:%Y-%m-%dT%H:%M:%SZ}")
+        given = given.replace("<aws.scheduler.schedule-arn>", schedule.arn)
         if ":lambda:" in target["Arn"]:
             invoke_later(target["Arn"], given)
+        if not schedule.schedule_expression.startswith("at("):
+            return
         schedule.fired = schedule.schedule_expression
         if schedule.action_after_completion == "DELETE":
             from moto.scheduler.exceptions import ScheduleNotFound

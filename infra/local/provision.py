@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from aslant import keys, sla
+from aslant import keys, sla, triggers
 from aslant.approvals import service as approvals
 from aslant.settings import Settings
 from aslant.step_types import INTERNAL, STEP_TYPES, function_name
@@ -28,6 +28,7 @@ SERVICES: Mapping[str, str] = {
     RECORD_EXECUTION: "functions.record_execution.handler",
     approvals.FUNCTION: "functions.approvals.handler",
     sla.FUNCTION: "functions.watch_sla.handler",
+    triggers.FUNCTION: "functions.start_execution.handler",
     PUBLISH_DEFINITION: "functions.publish_definition.handler",
     API: "functions.api.handler",
 }

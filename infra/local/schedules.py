@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import heapq
-import re
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
+from aslant.errors import ValidationError
+from aslant.schedules import moments, read
 from infra.local.clock import Clock
 from infra.local.functions import ACCOUNT
 
-_AT = re.compile(r"at\((\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\)", re.ASCII)
-
 
 def next_time(expression: str, zone: str, after: datetime) -> datetime | None:
-    """When a schedule is due next, or None for never. Only `at(...)` so far: that moment, also when it has passed."""
-    match = _AT.fullmatch(expression)
-    if match is None:
+    """When a schedule is due next, or None for never. `at(...)` is that moment, also when it has passed."""
+    try:
+        schedule = read(expression, zone or "UTC")
+    except ValidationError:
         return None
-    return datetime.fromisoformat(match[1]).replace(tzinfo=ZoneInfo(zone or "UTC")).astimezone(UTC)
+    if schedule.kind == "at":
+        return next(moments(schedule, datetime.min.replace(tzinfo=UTC)), None)
+    return next(moments(schedule, after), None)
 
 
 @dataclass(order=True, slots=True)
@@ -35,9 +36,12 @@ class _Due:
 
 
 class Schedules:
-    """Waits for the next schedule and fires it: `fire(schedule)` is called with moto's Schedule."""
+    """Waits for the next schedule and fires it: `fire` is called with moto's Schedule and the moment it was due.
 
-    def __init__(self, clock: Clock, region: str, fire: Callable[[Any], None]) -> None:
+    Moments that pass while nothing runs here are left out, but for a one-off one.
+    """
+
+    def __init__(self, clock: Clock, region: str, fire: Callable[[Any, datetime], None]) -> None:
         self._clock, self._region, self._fire = clock, region, fire
         self._due: list[_Due] = []
         self._number = 0
@@ -47,11 +51,15 @@ class Schedules:
 
     def changed(self, schedule: Any) -> None:
         """A schedule is new or was changed."""
-        at = next_time(schedule.schedule_expression, schedule.schedule_expression_timezone, self._clock.now())
+        self._wait_for(schedule, self._clock.now())
+
+    def _wait_for(self, schedule: Any, after: datetime) -> None:
+        at = next_time(schedule.schedule_expression, schedule.schedule_expression_timezone, after)
         if at is None:
             return
         with self._changed:
             self._number += 1
+            schedule.armed = self._number  # of several entries for one schedule the latest counts
             heapq.heappush(self._due, _Due(at, self._number, schedule, schedule.schedule_expression))
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, daemon=True, name="aslant-schedules")
@@ -76,7 +84,9 @@ class Schedules:
                     continue
                 entry = heapq.heappop(self._due)
             if self._counts(entry):
-                self._fire(entry.schedule)
+                self._fire(entry.schedule, entry.at)
+                if not entry.expression.startswith("at("):
+                    self._wait_for(entry.schedule, entry.at)
 
     def _counts(self, entry: _Due) -> bool:
         """Whether the schedule is still there as it was, and has not been fired at this moment."""
@@ -84,7 +94,7 @@ class Schedules:
         group = _groups(self._region).get(schedule.group_name)
         if group is None or group.schedules.get(schedule.name) is not schedule or schedule.state != "ENABLED":
             return False
-        return bool(schedule.schedule_expression == entry.expression and getattr(schedule, "fired", "") != entry.expression)
+        return bool(schedule.armed == entry.number and getattr(schedule, "fired", "") != entry.expression)
 
 
 def _groups(region: str) -> dict[str, Any]:

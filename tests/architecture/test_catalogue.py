@@ -14,7 +14,7 @@ from translator.diagnostics import Rule
 from translator.findings.catalogue import AREAS, RULES
 
 ROOT = Path(__file__).parents[2]
-LETTERS = {"source": "S", "dialects": "D", "expressions": "E", "graph": "G", "asl": "A", "running": "R"}
+LETTERS = {"source": "S", "dialects": "D", "expressions": "E", "graph": "G", "asl": "A", "triggers": "T", "running": "R"}
 ROWS = [(area.__name__.rsplit(".", 1)[-1], name, rule)
     for area in AREAS for name, rule in vars(area).items() if isinstance(rule, Rule)]
 

@@ -182,11 +182,12 @@ def report_settings(workflow: Workflow, findings: Findings) -> None:
     if first is not None:
         message = "pure of steps: kept with the definition, without effect so far"
         findings.add(asl_rules.NOT_CARRIED_OUT, message, _at(first, "pure"))
-    kept: list[tuple[str, tuple[str, ...]]] = [
+    kept: list[tuple[str, tuple[str | int, ...]]] = [
         (key.replace("_", " "), ("settings", key)) for key in workflow.settings.other if key not in _ALWAYS | GUARDS
     ]
-    if any(trigger.get("type") != "manual" for trigger in workflow.triggers):
-        kept.append(("triggers", ("triggers",)))
+    for index, trigger in enumerate(workflow.triggers):
+        if trigger.get("type") not in ("manual", "schedule"):
+            kept.append((f"trigger {trigger.get('type')}", ("triggers", index)))
     for name, path in kept:
         at = position_of(workflow.source, path)
         findings.add(asl_rules.NOT_CARRIED_OUT, f"{name}: kept with the definition, without effect so far", at)

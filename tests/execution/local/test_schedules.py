@@ -91,4 +91,21 @@ def test_time_zones():
     after = datetime(2026, 1, 1, tzinfo=UTC)
     assert next_time("at(2026-07-01T12:00:00)", "Europe/Berlin", after) == datetime(2026, 7, 1, 10, tzinfo=UTC)
     assert next_time("at(2026-07-01T12:00:00)", "", after) == datetime(2026, 7, 1, 12, tzinfo=ZoneInfo("UTC"))
-    assert next_time("rate(5 minutes)", "UTC", after) is None
+    assert next_time("rate(5 minutes)", "UTC", after) == datetime(2026, 1, 1, 0, 5, tzinfo=UTC)
+    assert next_time("cron(0 12 * * ? *)", "Europe/Berlin", after) == datetime(2026, 1, 1, 11, tzinfo=UTC)
+    assert next_time("nonsense", "UTC", after) is None
+
+
+def test_a_recurring_schedule_fires_again_and_again_and_says_when_it_was_due(cloud, target):
+    began = cloud.clock.now()
+    create(cloud, target, "often", began, ScheduleExpression="rate(1 minute)", ActionAfterCompletion="NONE", Target={
+        "Arn": target.arn, "RoleArn": "arn:aws:iam::123456789012:role/r", "Input": '{"at": "<aws.scheduler.scheduled-time>"}',
+    })
+    create(cloud, target, "often", began, "update_schedule", ScheduleExpression="rate(1 minute)", ActionAfterCompletion="NONE", Target={
+        "Arn": target.arn, "RoleArn": "arn:aws:iam::123456789012:role/r", "Input": '{"at": "<aws.scheduler.scheduled-time>"}',
+    })
+    target.wait(3)
+    cloud.client("scheduler").delete_schedule(Name="often")
+    moments = [datetime.fromisoformat(event["at"]) for event in target.events[:3]]
+    assert [later - earlier for earlier, later in zip(moments, moments[1:], strict=False)] == [timedelta(minutes=1)] * 2
+    assert began < moments[0] <= began + timedelta(minutes=2)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from aslant.model_ports import ModelEndpoint, Models, Spending
     from aslant.recording import Recorder
     from aslant.skill_specs import SkillStore
+    from aslant.triggers import Schedules
 
 
 def secrets(settings: Settings) -> ports.Secrets:
@@ -233,6 +234,12 @@ def links(settings: Settings) -> Links | None:
 
 
 def timers(settings: Settings) -> ports.Timers:
+    from aslant.adapters.aws_scheduler import SchedulerTimers
+
+    return SchedulerTimers(settings.region, settings.scheduler_role)
+
+
+def schedules(settings: Settings) -> Schedules:
     from aslant.adapters.aws_scheduler import SchedulerTimers
 
     return SchedulerTimers(settings.region, settings.scheduler_role)

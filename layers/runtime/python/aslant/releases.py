@@ -47,6 +47,18 @@ class ReleaseSettings(TypedDict, total=False):
     retention: float
 
 
+class TriggerFacts(TypedDict):
+    """A schedule of the workflow. `expression` is EventBridge Scheduler's."""
+
+    id: str
+    type: str
+    expression: str
+    timezone: str
+    input: dict[str, Json]
+    overlap: str  # allow, skip, queue or cancel_running: what happens while an earlier one still goes on
+    enabled: bool
+
+
 class Release(TypedDict):
     """One version. `machine`, `rollback` and `ending` are ARNs of state machines: `rollback` undoes what an execution did,
     `ending` runs `finally` of one that was cancelled.
@@ -62,6 +74,7 @@ class Release(TypedDict):
     states: dict[str, StateFacts]
     settings: ReleaseSettings
     inputs: NotRequired[dict[str, Json] | None]
+    triggers: NotRequired[list[TriggerFacts]]
     contents: NotRequired[str]  # a hash over all that was published, the workflows that it calls included
 
 

@@ -1,4 +1,4 @@
-"""Timers on EventBridge Scheduler: one-off schedules that delete themselves.
+"""Timers and schedules on EventBridge Scheduler; timers are one-off schedules that delete themselves.
 
 https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#one-time: the precision is a minute, and a
 schedule whose moment has passed when it is made never fires, so a late one is put a little ahead.
@@ -36,18 +36,29 @@ class SchedulerTimers:
     group: str = "default"
 
     def set(self, name: str, at: int, function: str, payload: Mapping[str, Json]) -> None:
+        moment = datetime.fromtimestamp(max(at, int(clock.now()) + _AHEAD), UTC)
+        self._write(name, f"at({moment:%Y-%m-%dT%H:%M:%S})", "UTC", function, payload, "DELETE")
+
+    def put(self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json]) -> None:
+        self._write(name, expression, timezone, function, payload, "NONE")
+
+    def remove(self, name: str) -> None:
+        self.cancel(name)
+
+    def _write(
+        self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json], after: str
+    ) -> None:
         from botocore.exceptions import ClientError
 
-        moment = datetime.fromtimestamp(max(at, int(clock.now()) + _AHEAD), UTC)
         arguments = {
-            "Name": _legal(name), "GroupName": self.group, "ScheduleExpression": f"at({moment:%Y-%m-%dT%H:%M:%S})",
-            "ScheduleExpressionTimezone": "UTC", "FlexibleTimeWindow": {"Mode": "OFF"}, "ActionAfterCompletion": "DELETE",
+            "Name": _legal(name), "GroupName": self.group, "ScheduleExpression": expression,
+            "ScheduleExpressionTimezone": timezone, "FlexibleTimeWindow": {"Mode": "OFF"}, "ActionAfterCompletion": after,
             "Target": {
                 "Arn": self._function(function), "RoleArn": self.role, "Input": compact(dict(payload)),
                 "RetryPolicy": {"MaximumRetryAttempts": _RETRIES, "MaximumEventAgeInSeconds": _MAX_AGE},
             },
         }
-        with calling("setting a timer"):
+        with calling("writing a schedule"):
             for _ in range(3):  # one that fires in between is gone when it is to be changed
                 try:
                     self._client.create_schedule(**arguments)

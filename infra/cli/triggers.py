@@ -1,0 +1,71 @@
+"""Shows what starts a workflow by itself, and when that is next.
+
+FILE is a definition. Times are those of the schedule's own time zone; what is skipped or comes twice at a change of the
+clock is as AWS has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from aslant.schedules import moments
+from aslant.schedules import read as read_schedule
+from infra.cli import pictures
+from infra.cli.errors import FINE
+from infra.cli.files import read, texts
+from infra.cli.output import exit_code, print_findings, put_json
+from infra.cli.siblings import compile_with_siblings
+from translator.diagnostics import TranslatorError
+from translator.passes.triggers import trigger_facts
+from translator.reporting import visible
+
+EXAMPLES = """\
+examples:
+  aslant triggers report.yaml
+  aslant triggers report.yaml --count 10 --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a definition, or - for standard input")
+    parser.add_argument("--count", type=_count, default=5, metavar="N", help="how many moments of each (default 5)")
+    parser.add_argument("--dialect", help="read the file as this dialect instead of finding it out")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError("must be a number from 1 to 1,000")
+    return int(text)
+
+
+def execute(args: argparse.Namespace) -> int:
+    source = read(args.file)
+    try:
+        compilation = compile_with_siblings([source], args.dialect)[0]
+    except TranslatorError as error:
+        print_findings(error.diagnostics, texts([source]), "text", sys.stderr)
+        return exit_code(error.diagnostics)
+    if guesses := [one for one in compilation.diagnostics if one.code.startswith("T")]:
+        print_findings(guesses, texts([source]), "text", sys.stderr)
+    rows: list[dict[str, Any]] = []
+    for facts in trigger_facts(compilation.workflow):
+        schedule = read_schedule(facts["expression"], facts["timezone"])
+        found = itertools.islice(moments(schedule, datetime.now(UTC)), args.count)
+        rows.append({**facts, "next": [one.astimezone(ZoneInfo(facts["timezone"])).isoformat() for one in found]})
+    if args.json:
+        put_json(rows)
+        return FINE
+    if not rows:
+        print(f"{visible(compilation.workflow.id)} has no schedule", file=sys.stderr)
+        return FINE
+    for row in rows:
+        state = "" if row["enabled"] else ", not enabled"
+        head = f"{row['id']}  {row['expression']} {row['timezone']}, overlap: {row['overlap']}{state}"
+        pictures.put([[(visible(head), "bold")], *([(f"  {moment}", "")] for moment in row["next"])], sys.stdout)
+    return FINE

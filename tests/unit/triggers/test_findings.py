@@ -1,0 +1,45 @@
+"""Triggers of definitions: checked where they stand, known to whoever publishes."""
+
+from __future__ import annotations
+
+import pytest
+
+from translator.pipeline import Source, check_sources, compile_source
+from translator.release import release_of
+
+FLOW = """\
+dialect: canonical
+id: report
+triggers:
+  - {{type: manual}}
+  - type: schedule
+    config: {config}
+steps: [{{id: one, type: transform, config: {{data: 1}}}}]
+"""
+
+
+# A quoted text is pointed to behind its quote.
+def found(config: str) -> list[tuple[str, int, int]]:
+    diagnostics = check_sources([Source(FLOW.format(config=config), "report.yaml")])
+    return [(one.code, one.position.line, one.position.column) for one in diagnostics]
+
+
+@pytest.mark.parametrize(("config", "expected"), [
+    ('{schedule: "daily at 9am", timezone: Europe/Berlin}', []),
+    ('{schedule: "daily at 9am", overlap: skip, input: {a: 1}, enabled: false}', []),
+    ('{cron: "0 6 * * 1-5"}', []), ("{every: 15 minutes}", []), ('{at: "2027-01-01T00:00:00"}', []),
+    ('{schedule: "daily at 9"}', [("T002", 6, 25)]), ('{cron: "0 25 * * *"}', [("T001", 6, 21)]),
+    ('{every: "0 minutes"}', [("T001", 6, 22)]), ("{}", [("T001", 6, 13)]), ('{cron: "0 6 * * *", every: 1 hour}', [("T001", 6, 13)]),
+    ('{schedule: "daily at 9am", timezone: Nowhere}', [("T001", 6, 50)]), ('{schedul: "daily at 9am"}', [("T001", 6, 24)]),
+    ('{schedule: "daily at 9am", overlap: maybe}', [("T001", 6, 49)]),
+])  # fmt: skip
+def test_findings_stand_where_the_mistake_is(config: str, expected: list[tuple[str, int, int]]) -> None:
+    assert sorted(found(config)) == sorted(expected)
+
+
+def test_facts_for_whoever_publishes() -> None:
+    text = FLOW.format(config='{schedule: "weekdays at 8:00", timezone: Europe/Berlin, overlap: skip, input: {a: 1}}')
+    assert release_of(compile_source(text), machine="m").get("triggers") == [{
+        "id": "schedule-1", "type": "schedule", "expression": "cron(0 8 ? * MON-FRI *)", "timezone": "Europe/Berlin",
+        "input": {"a": 1}, "overlap": "skip", "enabled": True,
+    }]  # fmt: skip

@@ -1,0 +1,55 @@
+"""What starts executions of a workflow: checked, and as facts for whoever publishes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aslant.configs.check import problems
+from aslant.configs.triggers import ScheduleTrigger
+from aslant.errors import ValidationError
+from aslant.releases import TriggerFacts
+from translator.diagnostics import Findings, Position
+from translator.findings import triggers as rules
+from translator.model.workflow import Workflow
+from translator.source import plain, position_of
+
+
+def check_triggers(workflow: Workflow, findings: Findings) -> None:
+    """Findings for triggers that cannot be, or that say less than they need to."""
+    for index, trigger in enumerate(workflow.triggers):
+        if trigger.get("type") != "schedule":
+            continue
+        config = plain(trigger.get("config") or {})
+        wrong = problems(ScheduleTrigger, config)
+        for path, message in wrong:
+            key = ".".join(map(str, path))
+            findings.add(rules.TRIGGER_CONFIG, f"{key}: {message}" if key else message, _at(workflow, index, path))
+        if wrong:
+            continue
+        when = next((key for key in ("schedule", "cron", "every", "at") if key in config), "schedule")
+        try:
+            schedule = ScheduleTrigger.model_validate(config).read()
+        except ValidationError as error:
+            findings.add(rules.TRIGGER_CONFIG, str(error), _at(workflow, index, (when,)))
+            continue
+        for note in schedule.notes:
+            findings.add(rules.TRIGGER_GUESSED, note, _at(workflow, index, (when,)))
+
+
+def trigger_facts(workflow: Workflow) -> list[TriggerFacts]:
+    """The schedules of a checked workflow. A trigger is known by its type and its number among those of its type."""
+    facts: list[TriggerFacts] = []
+    for trigger in workflow.triggers:
+        if trigger.get("type") != "schedule":
+            continue
+        config = ScheduleTrigger.model_validate(plain(trigger.get("config") or {}))
+        schedule = config.read()
+        facts.append({
+            "id": f"schedule-{len(facts) + 1}", "type": "schedule", "expression": schedule.expression,
+            "timezone": schedule.timezone, "input": config.input, "overlap": config.overlap, "enabled": config.enabled,
+        })  # fmt: skip
+    return facts
+
+
+def _at(workflow: Workflow, index: int, path: tuple[Any, ...]) -> Position:
+    return position_of(workflow.source, ("triggers", index, "config", *path))
