@@ -200,7 +200,7 @@ def test_large_results_go_to_the_bucket(run, server, artifacts):
     output = run({"url": f"{server.url}/x", "selector": "p"}, iteration=[2])
     assert output["pages"] == [{"url": f"{server.url}/x", "status": 200, "title": "Big", "found": 1}]
     stored = artifacts.get("acme", output["result"]["artifact"])
-    assert output["result"] == {"artifact": "acme/exec-1/s[2]/pages.json", "name": "pages.json", "content_type": "application/json",
+    assert output["result"] == {"artifact": "acme/exec-1/s%5B2%5D/pages.json", "name": "pages.json", "content_type": "application/json",
         "bytes": len(stored)}
     assert json.loads(stored)["pages"][0]["elements"] == [{"text": text.strip()}]
 
