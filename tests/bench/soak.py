@@ -212,7 +212,7 @@ class _Approver(threading.Thread):
         self.running, self.over = running, threading.Event()
 
     def run(self) -> None:
-        while not self.over.wait(0.05):
+        while not self.over.wait(0.2):
             service = bootstrap.approvals(self.running.settings)
             try:
                 waiting, _ = service.pending(TENANT, limit=50)
@@ -320,7 +320,7 @@ def _run(running: Dev, world: World, count: int, at_once: int, limit: float) -> 
             if time.monotonic() - told > 10 and sys.stderr.isatty():
                 told = time.monotonic()
                 print(f"  {len(ended)} of {count} after {told - started:.0f} s", file=sys.stderr)
-            time.sleep(0.05)
+            time.sleep(0.2)
         for pauser in pausers:
             pauser.over.set()
             pauser.join(10)

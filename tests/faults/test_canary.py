@@ -6,8 +6,6 @@ import gzip
 import json
 import logging
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ from aslant import bootstrap, skills
 from aslant.approvals.rules import Person
 from aslant.errors import StepError
 from functions.publish_definition.logic import publish
+from infra.cli.main import main
 from infra.local import provision
 from infra.local.dev import Dev, dev
 from infra.local.home import Home
@@ -198,12 +197,9 @@ def test_a_secret_is_found_nowhere(callee: Any, tmp_path: Path, monkeypatch: pyt
             running.announce()
             found = list(sinks(running, streamed, events))
             for words in (["show", id], ["show", id, "--json"], ["events", id, "--json"], ["list", "--json"]):
-                made = subprocess.run(
-                    [sys.executable, "-m", "infra.cli.main", *words, "--data", str(home.path)],
-                    capture_output=True, text=True, timeout=60, check=False,
-                )  # fmt: skip
-                assert made.returncode == 0, made.stderr
-                found.append((f"command {words}", made.stdout + made.stderr))
+                capfd.readouterr()
+                assert main([*words, "--data", str(home.path)]) == 0
+                found.append((f"command {words}", "".join(capfd.readouterr())))
     finally:
         skills.unregister("leak", "leak_fails")
     found += journal(home.journal)

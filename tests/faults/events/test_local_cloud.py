@@ -20,7 +20,7 @@ from functions.publish_events.handler import handler
 from infra.local.cloud import LocalCloud
 
 NOW = 1_790_000_000_000
-STEPS, EXECUTIONS = 4, 6
+STEPS, EXECUTIONS = 3, 4
 
 
 @pytest.fixture
