@@ -140,11 +140,10 @@ def _stay(
     from infra.local.server import PortTaken
 
     home = Home(Path(args.data))
-    api_port = args.api_port if args.api_port is not None else args.port and args.port + 1
     ready = False
     try:
         with dev(
-            home, port=args.port, api_port=api_port, time_scale=args.time_scale, skill_modules=args.skills,
+            home, port=args.port, api_port=args.api_port, time_scale=args.time_scale, skill_modules=args.skills,
             simulate=args.simulate,
         ) as running:
             running.store_secrets(secrets)

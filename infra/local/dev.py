@@ -113,10 +113,10 @@ class Dev:
 
 @contextmanager
 def dev(
-    home: Home, *, port: int = PORT, api_port: int = PORT + 1, time_scale: float = 1.0,
+    home: Home, *, port: int = PORT, api_port: int | None = None, time_scale: float = 1.0,
     skill_modules: Sequence[str] = (), simulate: bool = False,
 ) -> Iterator[Dev]:
-    """A running one, until it is left.
+    """A running one, until it is left. The API's port is the next one where none is given; 0 is any free one, for both then.
 
     Raises home.InUse and home.Unusable, server.PortTaken, journal.JournalError, and ValidationError for skills that cannot
     be loaded.
@@ -138,7 +138,8 @@ def dev(
         _connect(cloud, settings, warm=time_scale > 1)
         server = stack.enter_context(Server(port))
         issuer = Issuer(home.path)
-        api = stack.enter_context(Server(api_port, gateway(cloud.functions, provision.API, issuer.keys)))
+        api_at = port and port + 1 if api_port is None else api_port
+        api = stack.enter_context(Server(api_at, gateway(cloud.functions, provision.API, issuer.keys)))
         stack.enter_context(_variables({"ASLANT_TOKEN_ISSUER": ISSUER, "ASLANT_TOKEN_KEYS": api.url + PATH}))
         stack.callback(home.withdraw)
         stack.enter_context(_beating(cloud, beat))

@@ -68,7 +68,7 @@ class Api:
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with (
-        dev(Home(tmp_path_factory.mktemp("api") / ".aslant"), port=0, api_port=0) as running,
+        dev(Home(tmp_path_factory.mktemp("api") / ".aslant"), port=0) as running,
         urllib3.PoolManager(maxsize=10) as http,
     ):
         yield Api(running, http)

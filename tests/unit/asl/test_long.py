@@ -84,8 +84,8 @@ def test_a_result_of_many_last_steps_is_put_together_field_by_field() -> None:
 
 def test_a_result_that_cannot_be_put_together_is_a_finding() -> None:
     many: list[dict[str, Any]] = [{"id": "c", "type": "choice", "default": "other", "cases": [
-        {"name": f"n{number}", "when": f"input.x == {number}"} for number in range(190)]}]
-    many += [{**SKILL, "id": f"step_{number:04}_{'x' * 130}", "depends_on": [{"step": "c", "on": [f"n{number}"]}]} for number in range(190)]
+        {"name": f"n{number}", "when": f"input.x == {number}"} for number in range(240)]}]
+    many += [{**SKILL, "id": f"step_{number:04}_{'x' * 105}", "depends_on": [{"step": "c", "on": [f"n{number}"]}]} for number in range(240)]
     with pytest.raises(TranslatorError) as caught:
         compiled(steps=[{"id": "l", "type": "foreach", "items": [1], "steps": many}], outputs={"l": "{{ steps.l.output }}"})
     assert "A022" in {found.code for found in caught.value.diagnostics}
