@@ -90,20 +90,31 @@ def _steps(compilation: Compilation) -> Iterator[Step]:
 def _skill(
     payload: Mapping[str, Any], label: str, step: Step | None, compilation: Compilation, settings: Settings
 ) -> Iterator[Lack]:
-    config = payload.get("config")
-    name = config.get("skill") if isinstance(config, Mapping) else None
-    if not isinstance(name, str) or name.startswith("{%"):
-        return  # another type, or a name that only the run knows
-    if step is not None and step.type != "skill":
+    for name, path in _named(payload.get("config"), step.type if step is not None else ""):
+        try:
+            if skills.find(name, settings.skills, settings.skill_modules):
+                continue
+        except SkillNotFound:  # registered, but not to be called: see `skill_findings`
+            continue
+        at = compilation.workflow.at if step is None else position_of(step.source, path)
+        message = str(skills.not_found(name, skills.names(settings.skills)))
+        yield _lack("skill", name, label, message, "register it with --skills MODULE, or run with --simulate", at)
+
+
+def _named(config: Any, step_type: str) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    """The skills that a configuration names, and where: a skill step's own, or the tools of an agent."""
+    if not isinstance(config, Mapping):
         return
-    try:
-        if skills.find(name, settings.skills, settings.skill_modules):
-            return
-    except SkillNotFound:  # registered, but not to be called: see `skill_findings`
-        return
-    at = compilation.workflow.at if step is None else position_of(step.source, ("config", "skill"))
-    message = str(skills.not_found(name, skills.names(settings.skills)))
-    yield _lack("skill", name, label, message, "register it with --skills MODULE, or run with --simulate", at)
+    found: list[tuple[Any, tuple[str | int, ...]]] = []
+    if step_type in ("skill", ""):
+        found.append((config.get("skill"), ("config", "skill")))
+    if step_type in ("agent", "") and isinstance(config.get("tools"), list):
+        for index, tool in enumerate(config["tools"]):
+            inner = isinstance(tool, Mapping)
+            found.append((tool.get("skill") if inner else tool, ("config", "tools", index, *(("skill",) if inner else ()))))
+    for name, path in found:
+        if isinstance(name, str) and not name.startswith("{%"):  # else a name that only the run knows
+            yield name, path
 
 
 def _secrets(

@@ -168,6 +168,8 @@ def _acts(step: Step) -> bool:
         return not (method is None or isinstance(method, str) and method.upper() in ("GET", "HEAD", "OPTIONS"))
     if step.type == "query":
         return plain(step.config.get("read_only")) is not True
+    if step.type == "agent":
+        return bool(step.config.get("tools"))
     return step.type in ("skill", "command")
 
 

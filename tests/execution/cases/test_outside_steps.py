@@ -153,3 +153,28 @@ def test_who_is_told_depends_on_the_end(server: Server, expression: str, told: s
     assert [", ".join(to) for to, _ in letters] == [told]
     assert letters[0][1].startswith("Nightly " + result.status)
     assert {seen.path for seen in server.seen} == {"/hook"}
+
+
+def test_an_answer_is_kept_and_asked_for_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}
+    server.json("/v1/chat/completions", answer)
+    monkeypatch.setenv("ASLANT_MODEL", "some-model")
+    result = started("""
+        dialect: canonical
+        id: kept
+        inputs: {server: {type: string, required: true}}
+        steps:
+          - id: each
+            type: foreach
+            items: "{{ ['tea', 'tea', 'salt'] }}"
+            max_parallel: 1
+            steps:
+              - id: ask
+                type: agent
+                config: {endpoint: {url: "{{ input.server }}/v1"}, prompt: "Is {{ item }} good?"}
+                cache: {ttl: 3600}
+    """, server=server.url)
+    assert result.status == "completed", result.error
+    assert result.output == {"each": ["yes"] * 3}
+    asked = [json.loads(seen.body)["messages"][-1]["content"] for seen in server.seen]
+    assert asked == ["Is tea good?", "Is salt good?"]

@@ -121,11 +121,11 @@ def test_a_model_that_only_calls_tools_is_stopped_and_its_tokens_are_counted(mod
 
 def test_tools_that_cannot_be_offered(model, failure):
     model()
-    skills.register("a b", lambda: 1)
+    skills.register("a.b", lambda: 1)
     skills.register("a_b", lambda: 1)
     skills.register("positional", lambda x, /: 1)
     assert failure({"prompt": "p", "tools": ["nobody"]})[0] == "SkillNotFound"
-    assert "two tools are called a_b" in failure({"prompt": "p", "tools": ["a b", "a_b"]})[1]
+    assert "two tools are called a_b" in failure({"prompt": "p", "tools": ["a.b", "a_b"]})[1]
     assert "give the tool `parameters`" in failure({"prompt": "p", "tools": ["positional"]})[1]
 
 

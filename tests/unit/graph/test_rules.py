@@ -72,6 +72,7 @@ CASES: list[tuple[Rule, str, str]] = [
     (asl.NOTHING_TO_UNDO, f"steps:\n- {skill('a', ', on_failure: §rollback')}", "no step has a compensation"),
     (asl.COMPOSITE_TIMEOUT, f"steps:\n- {{id: §l, type: foreach, items: [1], timeout: 5, steps: [{skill('b')}]}}", "as a whole"),
     (asl.KEPT_ACTION, f"steps:\n- {skill('a', ', cache: §true')}", "pure: true"),
+    (asl.KEPT_ACTION, "steps:\n- {id: a, type: agent, config: {prompt: p, tools: [pay]}, cache: §true}", "pure: true"),
     (asl.NOT_CARRIED_OUT, "steps:\n- {id: a, type: wait, seconds: 1, cache: §true}", "not kept"),
     (asl.SECRET_PLACE, f"steps:\n- {transform('a', '§secrets.x')}", "configuration of the step"),
     (asl.SECRET_PLACE, f"steps:\n- {transform('a', '§secrets.x', ', retry: {max_attempts: 2}')}", "configuration of the step"),

@@ -38,11 +38,6 @@ class Caller(Protocol):
     def remaining(self, limit: float | None = None) -> float: ...
 
 
-def find(name: str, settings: Settings) -> skills.Target:
-    """The target of a skill of the installation. Raises SkillNotFound, which lists what there is."""
-    return lookup(name, settings, None).target
-
-
 def lookup(name: str, settings: Settings, tenant: str | None, version: str | None = None) -> skills.Entry:
     """A skill of the installation, or of the tenant's registry. Raises SkillNotFound, which lists what there is."""
     entry = skills.lookup(name, settings.skills, settings.skill_modules, version)

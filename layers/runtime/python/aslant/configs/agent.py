@@ -24,6 +24,8 @@ class Tool(Config):
 
     skill: Name
     """The name that the skill is registered under."""
+    version: Annotated[str, Field(pattern=r"^\d{1,6}(\.\d{1,6}){0,2}$"), MAYBE] | None = None
+    """The version of the skill, or how it begins (`2`, `2.1`); the newest that is active without it."""
     description: Text = ""
     """What the model is told that it does; a Python skill's own description when left out."""
     parameters: Data | None = None
