@@ -319,7 +319,7 @@ steps:
   - {id: one, type: skill, config: {skill: double, parameters: {n: 1}}}
   - {id: two, type: skill, config: {skill: nowhere, parameters: {text: "for {{ secrets.door }}"}}}
   - {id: any, type: skill, config: {skill: "{{ input.which }}", parameters: {}}, when: "input.which != null"}
-  - {id: model, type: agent, config: {prompt: hi, tools: [double, {skill: missing_tool}]}}
+  - {id: model, type: agent, config: {prompt: hi, tools: [{skill: missing_tool}]}}
 inputs: {which: {type: string, required: false}}
 """
 
@@ -333,7 +333,7 @@ def test_what_a_run_lacks_is_told_at_once_and_starts_nothing(
     shown = capsys.readouterr().err
     assert "lacking.yaml:5:44: error R001 step two: no skill 'nowhere' is registered" in shown
     assert "lacking.yaml:5:" in shown and "the secret 'door' is not given" in shown and "--secret door=VALUE" in shown
-    assert "lacking.yaml:7:75: error R001 step model: no skill 'missing_tool' is registered" in shown
+    assert "lacking.yaml:7:67: error R001 step model: no skill 'missing_tool' is registered" in shown
     assert "double" not in shown.replace("registered: double", "") and "step any" not in shown
     assert not (folder / "started").exists()
 
