@@ -84,7 +84,7 @@ def _module(step_type: str) -> str:
     """The module of a step type's handler."""
     if step_type in INTERNAL:
         return f"functions.{INTERNAL[step_type].folder}.handler"
-    return f"functions.steps.{STEP_TYPES[step_type].folder or 'unavailable'}.handler"
+    return f"functions.steps.{STEP_TYPES[step_type].folder}.handler"
 
 
 def _lazy(module: str) -> Handler:

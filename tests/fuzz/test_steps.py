@@ -22,7 +22,7 @@ from aslant.ports import Envelope, HttpRequest, HttpResponse, PageQuery, PageReq
 from aslant.values import size
 from tests.unit.runtime.fakes import ForgetfulSteps
 
-TYPES = ("http", "transform", "aggregate", "notify", "agent", "skill", "unavailable", "email", "scrape")
+TYPES = ("http", "transform", "aggregate", "notify", "agent", "skill", "deploy", "scale", "email", "scrape")
 KNOWN = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.StepError)}
 
 

@@ -191,7 +191,6 @@ CASES = [
     ("scrape", {"robots": False, "selector": "p"}, {"/url": ["https://example.com/?key=", {"secret": "canary"}]}),
     ("scrape", {"robots": False, "urls": ["", "https://example.com/"], "skip_failed": True, "delay": 0},
      {"/urls/0": ["https://example.com/", {"secret": "short"}], "/xpath": [{"secret": "canary"}]}),
-    ("unavailable", {}, {"/query": MIXED, "/connection_string": [{"secret": "canary"}]}),
 ]
 
 

@@ -69,11 +69,12 @@ def test_skill_sample(sample):
         skills.unregister()
 
 
-def test_agent_and_unavailable_samples(sample, monkeypatch):
+def test_samples_under_simulation(sample, monkeypatch):
     monkeypatch.setenv("ASLANT_MODEL", "offline")
     monkeypatch.setenv("ASLANT_SIMULATE", "1")
     assert handler_of("agent")(sample("agent"), None)["output"][0].startswith("[simulated by")
-    assert handler_of("unavailable")(sample("unavailable"), None)["output"]["type"] == "deploy"
+    assert handler_of("deploy")(sample("deploy"), None)["output"] == {"simulated": True, "objects": ["Deployment/shop"]}
+    assert handler_of("scale")(sample("scale"), None)["output"]["replicas"] == 3
 
 
 def test_notify_and_approval_samples(sample, store_of_approvals):

@@ -1,4 +1,4 @@
-"""skill and unavailable steps."""
+"""skill steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from aslant import bootstrap, skills
 from aslant.errors import StepTimeout, ValidationError, named
 from functions.steps.skill import logic
 from functions.steps.skill.handler import handler
-from functions.steps.unavailable.handler import handler as unavailable
 
 
 @pytest.fixture(autouse=True)
@@ -153,16 +152,6 @@ def test_the_environment_of_an_installation_is_checked(failure, monkeypatch):
     monkeypatch.setenv("ASLANT_SKILLS", "{not json")
     name, message = failure("x")
     assert name == "SettingsError" and "ASLANT_SKILLS is not JSON" in message
-
-
-def test_types_that_come_later(invocation, monkeypatch):
-    payload = invocation("deploy", {"manifest": "m.yaml", "namespace": None}, secrets={"/token": [{"secret": "t"}]})
-    with pytest.raises(Exception) as caught:
-        unavailable(payload, None)
-    assert type(caught.value).__name__ == "StepTypeUnavailable" and "type deploy" in str(caught.value)
-    monkeypatch.setenv("ASLANT_SIMULATE", "1")
-    assert unavailable(payload, None)["output"] == {
-        "simulated": True, "type": "deploy", "config": {"manifest": "m.yaml"}}
 
 
 def test_logic_asks_for_no_port_that_it_does_not_need(invocation):

@@ -11,6 +11,8 @@ from aslant import ports
 from aslant.settings import OFFLINE, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aslant.adapters.jwt_tokens import JwtTokens
     from aslant.approvals.links import Links
     from aslant.approvals.service import Approvals, Notify
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
     from aslant.executions.view import Views
     from aslant.guards import GuardPorts
     from aslant.kept import Results
+    from aslant.kubernetes import Kubernetes
     from aslant.messages import Ports as Messages
     from aslant.model_ports import ModelEndpoint, Models, Spending
     from aslant.recording import Recorder
+    from aslant.secrets import Redactor
     from aslant.skill_specs import SkillStore
     from aslant.triggers import Schedules
 
@@ -363,3 +367,24 @@ def skill_store(settings: Settings) -> SkillStore:
     from aslant.adapters.dynamo_skills import DynamoSkills
 
     return DynamoSkills(settings.region, settings.catalog_table)
+
+
+def cluster(
+    settings: Settings, name: str | None, tenant: str, redactor: Redactor, remaining: Callable[[], float]
+) -> Kubernetes:
+    """A cluster of the installation; its address may be private, whoever installs has named it."""
+    from urllib.parse import urlsplit
+
+    from aslant.adapters.eks import eks_access
+    from aslant.adapters.guarded_http import GuardedHttp
+    from aslant.clusters import access
+    from aslant.kubernetes import Kubernetes
+
+    found = access(name, settings, tenant, secrets(settings), lambda eks: eks_access(eks, settings.region), redactor)
+    return Kubernetes(found, GuardedHttp((*settings.http_allow, urlsplit(found.server).hostname or "")), remaining)
+
+
+def ecs_services(settings: Settings) -> ports.EcsServices:
+    from aslant.adapters.ecs import AwsEcs
+
+    return AwsEcs(settings.region)

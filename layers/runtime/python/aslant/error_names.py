@@ -58,6 +58,7 @@ _row("ApprovalExpired", "approvalexpired approvaltimeout approvalexpirederror ex
 _row("SandboxError", "sandboxerror scripterror")
 _row("CommandFailed", "commandfailed commanderror commandexception nonzeroexit")
 _row("SkillNotFound", "skillnotfound skillnotfounderror skillnotfoundexception")
+_row("RolloutFailed", "rolloutfailed rollout_failed deploymentfailed")
 _row("CircuitOpen", "circuitopen circuit_open circuitbreakeropen circuitbreakeropenexception circuitbreakeropenerror")
 _row("SecretNotFound", "secretnotfound secretnotfounderror missingsecret")
 _row("ModelError", "modelerror llmerror")

@@ -104,6 +104,10 @@ class SkillNotFound(StepError):
     """A skill that nobody registered; the message lists what is registered."""
 
 
+class RolloutFailed(StepError):
+    """What was deployed does not come up."""
+
+
 class CircuitOpen(StepError):
     """Calls of an endpoint or a skill that failed repeatedly are not made for a while (`aslant.guards`).
 

@@ -137,6 +137,16 @@ class Browser(Protocol):
         """A browser that runs, until the end of the block. Raises StepTypeUnavailable where there is none."""
 
 
+class EcsServices(Protocol):
+    """Services of ECS. Both give DescribeServices' description."""
+
+    def update(self, cluster: str, service: str, **changes: Json) -> dict[str, Json]:
+        """The service after `desiredCount`, `taskDefinition`, `forceNewDeployment` were set. Raises NotFoundError."""
+
+    def wait(self, cluster: str, service: str, remaining: Callable[[], float]) -> dict[str, Json]:
+        """The service once it has one deployment and runs as many tasks as it should. Raises RolloutFailed, StepTimeout."""
+
+
 Line = Callable[[str, str], None]  # a stream's name (stdout, stderr) and one line of it
 
 

@@ -45,6 +45,7 @@ class Settings:
     skills: Mapping[str, str] = field(default_factory=dict)  # ASLANT_SKILLS: name -> Lambda ARN or https address
     skill_modules: tuple[str, ...] = ()     # ASLANT_SKILL_MODULES: Python modules (names or paths) of skills
     commands: tuple[str, ...] = ()          # ASLANT_COMMANDS: programs of command steps, `name` or `name=/path/of/it`
+    clusters: Mapping[str, str] = field(default_factory=dict)  # ASLANT_CLUSTERS: name -> https address, or eks:NAME
     database_allow: tuple[str, ...] = ()    # ASLANT_DATABASE_ALLOW: private hosts, `dynamodb:table`, `athena:group`, `rds:arn`
     executions_table: str = "aslant-executions"  # ASLANT_EXECUTIONS_TABLE
     catalog_table: str = "aslant-catalog"   # ASLANT_CATALOG_TABLE
@@ -85,6 +86,7 @@ class Settings:
             skills=_mapping(env, "ASLANT_SKILLS"),
             skill_modules=_items(env.get("ASLANT_SKILL_MODULES", "")),
             commands=_items(env.get("ASLANT_COMMANDS", "")),
+            clusters=_mapping(env, "ASLANT_CLUSTERS"),
             database_allow=_items(env.get("ASLANT_DATABASE_ALLOW", "")),
             executions_table=env.get("ASLANT_EXECUTIONS_TABLE", "aslant-executions"),
             catalog_table=env.get("ASLANT_CATALOG_TABLE", "aslant-catalog"),

@@ -10,12 +10,10 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """One row. `folder` is the folder in `functions/steps`, `model` is `module:class`; `ready` is false for a type that
-    compiles but cannot run yet (its function says so)."""
+    """One row. `folder` is the folder in `functions/steps`, `model` is `module:class`."""
 
     folder: str | None
     model: str | None
-    ready: bool = True
 
     @property
     def native(self) -> bool:
@@ -32,8 +30,8 @@ STEP_TYPES: Mapping[str, Kind] = {
     "email": Kind("email", "aslant.configs.email:EmailConfig"),
     "query": Kind("query", "aslant.configs.query:QueryConfig"),
     "command": Kind("command", "aslant.configs.command:CommandConfig"),
-    "deploy": Kind("unavailable", "aslant.configs.kubernetes:DeployConfig", ready=False),
-    "scale": Kind("unavailable", "aslant.configs.kubernetes:ScaleConfig", ready=False),
+    "deploy": Kind("deploy", "aslant.configs.kubernetes:DeployConfig"),
+    "scale": Kind("scale", "aslant.configs.kubernetes:ScaleConfig"),
     "approval": Kind("approval", "aslant.configs.approval:ApprovalConfig"),
     "skill": Kind("skill", "aslant.configs.skill:SkillConfig"),
     "choice": Kind(None, None),

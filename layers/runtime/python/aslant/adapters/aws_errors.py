@@ -24,7 +24,8 @@ _THROTTLED = frozenset({
 })
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError",
                      "AuthorizationErrorException", "UnrecognizedClientException", "ExpiredTokenException"})
-_MISSING = frozenset({"ResourceNotFoundException", "NotFound", "NotFoundException", "ParameterNotFound"})
+_MISSING = frozenset({"ResourceNotFoundException", "NotFound", "NotFoundException", "ParameterNotFound",
+                      "ClusterNotFoundException", "ServiceNotFoundException", "ServiceNotActiveException"})
 _SERVER = frozenset({"InternalServerException", "InternalServerError", "InternalFailure", "ServiceUnavailable",
                      "ServiceUnavailableException", "ModelNotReadyException", "ServiceException", "InternalError",
                      "ModelErrorException", "InternalServiceError"})
