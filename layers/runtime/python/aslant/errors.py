@@ -120,7 +120,7 @@ class SecretNotFound(StepError):
 
 
 class StepTypeUnavailable(StepError):
-    """A step type that this installation cannot run yet; the message names it."""
+    """What the step needs is not set up in this installation; the message names it."""
 
 
 class StepInProgress(StepError):
