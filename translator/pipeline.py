@@ -11,6 +11,7 @@ from translator.asl.block import Origin
 from translator.asl.check import check_limits, check_machine
 from translator.asl.estimate import Estimate, estimate
 from translator.asl.execution_type import Kind, check_execution_type, kind_of
+from translator.asl.limits import MAX_BYTES
 from translator.asl.machine import emit_machine
 from translator.diagnostics import Diagnostic, Findings, TranslatorError
 from translator.dialects.registry import read as read_dialect
@@ -64,6 +65,7 @@ class Compilation:
     graph: Graph  # its steps have what is known put in
     rollback: Compilation | None = None  # undoes an execution, or ends a cancelled one: a machine of its own, same workflow
     rollbacks: Mapping[str, str] = field(default_factory=dict)  # placeholders for machines that undo executions of a workflow
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # placeholders of machines that run parts of this one
 
     @property
     def type(self) -> Kind:
@@ -73,6 +75,13 @@ class Compilation:
     def bind(self, targets: Mapping[str, str]) -> str:
         """The definition as JSON text, with placeholder names replaced by ARNs or names. Raises KeyError for a lacking one."""
         return json.dumps(_bound(self.definition, targets), ensure_ascii=False, separators=(",", ":"))
+
+    def bind_parts(self, targets: Mapping[str, str]) -> dict[str, str]:
+        """The same for `parts`, by their placeholders, which are among `targets` too."""
+        return {
+            place: json.dumps(_bound(definition, targets), ensure_ascii=False, separators=(",", ":"))
+            for place, definition in self.parts.items()
+        }
 
 
 @dataclass(slots=True)
@@ -89,19 +98,19 @@ class _Read:
 
 def compile_sources(
     sources: Sequence[Source], *, dialect: str | None = None, strict: bool = False,
-    versions: Mapping[str, str] | None = None,
+    versions: Mapping[str, str] | None = None, limit: int = MAX_BYTES,
 ) -> list[Compilation]:
     """Compile definitions together: steps of `type: workflow` find the others by id.
 
     `versions`, by workflow, count in place of those that the definitions say. Raises TranslatorError with every finding
-    when there is an error, or with `strict` a warning.
+    when there is an error, or with `strict` a warning. `limit`: bytes of a definition; from 80 % on it is cut into parts.
     """
     reads, everything = _read(sources, dialect, versions or {})
     failing = {"error"} | ({"warning", "unsupported"} if strict else set())
     if any(found.severity in failing for found in everything):
         raise TranslatorError(everything)
     workflows = {read.workflow.id: read.workflow for read in reads if read.workflow is not None}
-    return [_emit(read, workflows, strict) for read in reads]
+    return [_emit(read, workflows, limit) for read in reads]
 
 
 def compile_source(text: str | bytes, *, file: str = "", dialect: str | None = None) -> Compilation:
@@ -197,7 +206,7 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
         read.workflow, read.graph, read.rollback = fold(workflow, graph), graph, rollback
 
 
-def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compilation:
+def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int) -> Compilation:
     assert read.workflow is not None and read.graph is not None
     findings = read.findings
     check_execution_type(read.workflow, workflows, findings)
@@ -207,31 +216,30 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], strict: bool) -> Compi
         recorded=undo.recorded if undo is not None else frozenset(), items=undo.items if undo is not None else frozenset(),
         undone_children=undo.children if undo is not None else frozenset(), rolls_back=undo is not None and undo.starts,
         called=any(step.workflow == read.workflow.id for other in workflows.values() for step in other.all_steps()),
+        limit=limit,
     )
     kind = kind_of(read.workflow)
-    check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings)
-    if not findings.has_errors:
-        check_limits(emitted.definition, emitted.origins, read.workflow, findings, kind=kind, lengths=emitted.lengths)
-    rollback = _emit_rollback(read, undo, workflows) if undo is not None else None
+    check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings, parts=emitted.parts)
+    for one in emitted.machines if not findings.has_errors else ():
+        check_limits(one, emitted.origins, read.workflow, findings, kind=kind, lengths=emitted.lengths)
+    rollback = _emit_rollback(read, undo, workflows, limit) if undo is not None else None
     if findings.has_errors:
         raise TranslatorError(findings.sorted())
-    figures = estimate(emitted.definition, lengths=emitted.lengths)
+    figures = estimate(emitted.definition, lengths=emitted.lengths, parts=emitted.parts)
     return Compilation(
         read.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, findings.sorted(),
-        emitted.origins, figures, read.graph, rollback, emitted.rollbacks,
+        emitted.origins, figures, read.graph, rollback, emitted.rollbacks, emitted.parts,
     )
 
 
-def _emit_rollback(read: _Read, undo: Rollback, workflows: Mapping[str, Workflow]) -> Compilation:
-    emitted = emit_machine(undo.workflow, undo.graph, workflows, read.findings, recorded=undo.undos)
-    check_machine(emitted.definition, emitted.origins, undo.graph, undo.workflow, read.findings)
-    if not read.findings.has_errors:
-        check_limits(
-            emitted.definition, emitted.origins, undo.workflow, read.findings, kind="STANDARD", lengths=emitted.lengths
-        )
+def _emit_rollback(read: _Read, undo: Rollback, workflows: Mapping[str, Workflow], limit: int) -> Compilation:
+    emitted = emit_machine(undo.workflow, undo.graph, workflows, read.findings, recorded=undo.undos, limit=limit)
+    check_machine(emitted.definition, emitted.origins, undo.graph, undo.workflow, read.findings, parts=emitted.parts)
+    for one in emitted.machines if not read.findings.has_errors else ():
+        check_limits(one, emitted.origins, undo.workflow, read.findings, kind="STANDARD", lengths=emitted.lengths)
     return Compilation(
         undo.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, (), emitted.origins,
-        estimate(emitted.definition), undo.graph, None, emitted.rollbacks,
+        estimate(emitted.definition, parts=emitted.parts), undo.graph, None, emitted.rollbacks, emitted.parts,
     )
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from aslant.releases import Release, ReleaseSettings, StateFacts, StepFacts
@@ -32,10 +32,12 @@ _NATIVE = frozenset({"Pass", "Map", "Parallel"})  # states that compute their st
 _READS = frozenset({"output", "status", "error"})
 
 
-def release_of(compilation: Compilation, *, machine: str, rollback: str = "", retention: float | None = None) -> Release:
+def release_of(
+    compilation: Compilation, *, machine: str, rollback: str = "", retention: float | None = None, parts: Sequence[str] = (),
+) -> Release:
     """The facts of a version whose state machine is `machine` (an ARN), and that of its `Compilation.rollback` `rollback`.
 
-    `retention`: seconds that an ended execution is kept.
+    `retention`: seconds that an ended execution is kept. `parts`: ARNs of the machines that run parts of it.
     """
     workflow = compilation.workflow
     steps = _steps(compilation)
@@ -51,6 +53,8 @@ def release_of(compilation: Compilation, *, machine: str, rollback: str = "", re
     )
     if triggers := trigger_facts(workflow):
         release["triggers"] = triggers
+    if parts:
+        release["parts"] = [*parts]
     if rollback and has_undoing(workflow):
         release["rollback"] = rollback
     if rollback and has_ending(workflow):
@@ -85,7 +89,7 @@ def _states(compilation: Compilation, steps: Mapping[str, StepFacts]) -> dict[st
     for state, origin in compilation.source_map.items():
         facts[state] = {"step": origin.step if origin.step in steps else "", "role": origin.role}
     choices = {step.id: step for scope in compilation.graph.scopes() for step in scope.steps if step.type == "choice"}
-    for name, body in _states_of(compilation.definition):
+    for name, body in _states_of(compilation.definition, *compilation.parts.values()):
         fact = facts.get(name)
         if fact is not None and body["Type"] == "Choice" and fact["role"] == "step" and fact["step"] in choices:
             outcomes = _outcomes(choices[fact["step"]], body)
@@ -134,8 +138,8 @@ def _outcomes(choice: Step, state: Mapping[str, Any]) -> dict[str, str]:
     return {target: next(iter(outcomes)) for target, outcomes in found.items() if len(outcomes) == 1}
 
 
-def _states_of(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    stack = [definition]
+def _states_of(*definitions: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    stack = [*definitions]
     while stack:
         for name, state in stack.pop()["States"].items():
             yield name, state

@@ -71,6 +71,7 @@ def _contents(compilations: Sequence[Compilation]) -> dict[str, str]:
     by_id = {one.workflow.id: one for one in compilations}
     own = {id: _hash([
         one.definition, one.rollback.definition if one.rollback is not None else None, release_of(one, machine=""),
+        *one.parts.values(), *(one.rollback.parts.values() if one.rollback is not None else ()),
     ]) for id, one in by_id.items()}  # fmt: skip
 
     def called(id: str) -> set[str]:
@@ -118,15 +119,20 @@ class _Publisher:
         machines = {id: prefix + self._name(one) for id, one in by_id.items()}
         rollbacks = {id: machines[id] + "-rollback" for id, one in by_id.items() if one.rollback is not None}
         bound = [  # all of them first: nothing is made when a sub-workflow is missing
-            (target, self._bound(part, machines, rollbacks), part.type)
+            (arn, definition, part.type)
             for id, one in by_id.items()
-            for target, part in ((machines[id], one), (rollbacks.get(id, ""), one.rollback)) if part is not None
+            for target, part, mark in ((machines[id], one, "-p"), (rollbacks.get(id, ""), one.rollback, "-u"))
+            if part is not None
+            for arn, definition in self._bound(part, target, part_arns(part, machines[id] + mark), machines, rollbacks).items()
         ]
         for arn, definition, kind in bound:
             self._create(arn, definition, kind, role)
         releases = []
         for id, one in by_id.items():
-            release = release_of(one, machine=machines[id], rollback=rollbacks.get(id, ""))
+            release = release_of(
+                one, machine=machines[id], rollback=rollbacks.get(id, ""),
+                parts=[*part_arns(one, machines[id] + "-p").values()],
+            )
             release["contents"] = self.contents[id]
             releases.append(release)
         for release in releases:
@@ -148,7 +154,11 @@ class _Publisher:
         mark = _hash([self.tenant, one.workflow.id, one.workflow.version, self.contents[one.workflow.id]])[:12]
         return f"{id[:40] or 'workflow'}-{version[:16]}-{mark}"
 
-    def _bound(self, one: Compilation, machines: Mapping[str, str], rollbacks: Mapping[str, str]) -> str:
+    def _bound(
+        self, one: Compilation, target: str, parts: Mapping[str, str], machines: Mapping[str, str],
+        rollbacks: Mapping[str, str],
+    ) -> dict[str, str]:
+        """The definitions of a machine and of its parts, by their ARNs."""
         targets = {place: function_name(step_type) for place, step_type in one.functions.items()}
         caller = one.workflow.id
         targets |= {place: machines.get(id) or self._known(id, caller)["machine"] for place, id in one.workflows.items()}
@@ -157,7 +167,8 @@ class _Publisher:
             if not known:
                 raise MissingWorkflow(id, caller)
             targets[place] = known
-        return one.bind(targets)
+        targets |= parts
+        return {parts[place]: text for place, text in one.bind_parts(targets).items()} | {target: one.bind(targets)}
 
     def _known(self, workflow: str, caller: str) -> Release:
         try:
@@ -177,6 +188,11 @@ class _Publisher:
             if error_code(error) != "StateMachineDoesNotExist":
                 raise
         states.create_state_machine(name=arn.rpartition(":")[2], definition=definition, roleArn=role, type=kind)
+
+
+def part_arns(one: Compilation, prefix: str) -> dict[str, str]:
+    """ARNs (or names) of the machines that run parts of one, by their placeholders."""
+    return {place: prefix + place.rpartition("_")[2] for place in one.parts}
 
 
 def _hash(value: Any) -> str:

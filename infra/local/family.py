@@ -28,6 +28,7 @@ class Member:
     tracker: Tracker
     child: Child | None = None
     ended: Result | None = None
+    part: bool = False  # it runs a part of another one's machine
 
 
 @dataclass(slots=True)
@@ -82,6 +83,8 @@ class Family:
             for run, arn in one.tracker.started:
                 waiting += self._born(run, arn)
             one.tracker.started.clear()
+            waiting += [self._join_part(one, arn, path) for arn, path in one.tracker.parts]
+            one.tracker.parts.clear()
             if one.ended is None:
                 self._open.append(one)
             else:
@@ -136,6 +139,12 @@ class Family:
         self.members[handle.arn] = member
         return member
 
+    def _join_part(self, around: Member, arn: str, path: tuple[tuple[str, int], ...]) -> Member:
+        """A part of an execution: its steps are those of the one around it, and so is its end."""
+        member = Member(self.cloud.execution(arn), around.compilation, around.progress, around.tracker.part(path), part=True)
+        self.members[arn] = member
+        return member
+
     def _look_at_unknown(self, child: Child) -> bool:
         ended = _result(self.cloud.execution(child.execution))
         if ended is None:
@@ -145,6 +154,8 @@ class Family:
         return True
 
     def _settle(self, member: Member, ended: Result) -> bool:
+        if member.part:
+            return False
         member.progress.finish(completed=ended.status == "SUCCEEDED", now=ended.stopped)
         if member.child is not None:
             _end(member.child, ended)

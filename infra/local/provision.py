@@ -116,7 +116,8 @@ def create_machines(
                 raise MissingWorkflow(workflow, caller)
             arns[workflow] = cloud.state_machine(machine_name(workflow), _stand_in(workflow))
             return arns[workflow]
-        arns[workflow] = cloud.state_machine(machine_name(workflow), bound(by_id[workflow]), type=by_id[workflow].type)
+        one = by_id[workflow]
+        arns[workflow] = cloud.state_machine(machine_name(workflow), bound(one), type=one.type)
         return arns[workflow]
 
     def undo(workflow: str) -> str:
@@ -131,6 +132,11 @@ def create_machines(
         targets = {place: functions[step_type] for place, step_type in compilation.functions.items()}
         targets |= {place: create(child, compilation.workflow.id) for place, child in compilation.workflows.items()}
         targets |= {place: undo(workflow) for place, workflow in compilation.rollbacks.items()}
+        known = by_id.get(compilation.workflow.id)
+        names = part_names(compilation, undoes=known is not None and compilation is known.rollback)
+        targets |= {place: f"arn:aws:states:{cloud.region}:{ACCOUNT}:stateMachine:{name}" for place, name in names.items()}
+        for place, text in compilation.bind_parts(targets).items():
+            cloud.state_machine(names[place], text)
         return compilation.bind(targets)
 
     for compilation in compilations:
@@ -146,6 +152,12 @@ def machine_name(workflow: str) -> str:
     if legal and legal == workflow:
         return legal
     return f"{legal or 'workflow'}-{hashlib.sha256(workflow.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def part_names(compilation: Compilation, *, undoes: bool) -> dict[str, str]:
+    """The names of the state machines that run parts of a workflow's, or of the one that undoes it, by their placeholders."""
+    prefix = f"{machine_name(compilation.workflow.id)}-{'u' if undoes else 'p'}"
+    return {place: prefix + place.rpartition("_")[2] for place in compilation.parts}
 
 
 def rollback_name(workflow: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from aslant.history.joined import PART
 from aslant.history.steps import culprit
 from aslant.history.steps import error_of as error_of
 from aslant.history.steps import message_of as message_of
@@ -30,15 +31,18 @@ class Tracker:
     """
 
     def __init__(self, compilation: Compilation, progress: Progress) -> None:
+        self._compilation = compilation
         self._origins = compilation.source_map
-        self._limits = {name: state.get("TimeoutSeconds") for name, state in states_of(compilation.definition)}
-        self._undoing = {name for name, state in states_of(compilation.definition) if _starts_undoing(state)}
+        states = [*states_of(compilation.definition, *compilation.parts.values())]
+        self._limits = {name: state.get("TimeoutSeconds") for name, state in states}
+        self._undoing = {name for name, state in states if _starts_undoing(state)}
         self._progress = progress
         self._timeline = Timeline()
         self._failures: list[StepRun] = []
         self._tries: dict[Place, dict[int, int]] = {}  # of workflow steps, their attempts by the visits that made them
         self._children: set[str] = set()
         self.started: list[tuple[StepRun, str]] = []
+        self.parts: list[tuple[str, tuple[tuple[str, int], ...]]] = []  # executions of parts, and where they were started
 
     @property
     def last_event(self) -> int:
@@ -53,6 +57,9 @@ class Tracker:
         changed = False
         for visit in self._timeline.feed(events):
             origin = self._origins.get(visit.state)
+            if origin is not None and origin.role == PART:
+                self._note_part(visit)
+                continue
             if visit.children and visit.state in self._undoing:
                 self._follow(visit)
                 changed = True
@@ -63,6 +70,19 @@ class Tracker:
                 self._progress.skip_before(run)
                 changed = True
         return changed
+
+    def _note_part(self, visit: StateVisit) -> None:
+        """A part of the execution that runs elsewhere: its steps are shown among the others."""
+        for arn in visit.children:
+            if arn not in self._children:
+                self._children.add(arn)
+                self.parts.append((arn, visit.path))
+
+    def part(self, path: tuple[tuple[str, int], ...]) -> Tracker:
+        """One for the part that was started at `path`; it keeps the same `progress`."""
+        found = Tracker(self._compilation, self._progress)
+        found._timeline, found._failures, found._tries = Timeline(base=path), self._failures, self._tries
+        return found
 
     def _follow(self, visit: StateVisit) -> None:
         """The undoing that the execution started. It ended no execution, so its failure is none to blame."""
@@ -130,9 +150,9 @@ class Tracker:
         return getattr(choice, "value", choice) == "continue"
 
 
-def states_of(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """All states of a machine with their names, those inside of Parallel and Map states too."""
-    stack = [definition]
+def states_of(*definitions: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All states of machines with their names, those inside of Parallel and Map states too."""
+    stack = [*definitions]
     while stack:
         for name, state in stack.pop().get("States", {}).items():
             yield name, state

@@ -10,6 +10,7 @@ from typing import Any
 
 from aslant import skills
 from infra.local.runner import RunResult, run
+from translator.asl.limits import MAX_BYTES
 from translator.pipeline import Compilation, Source, compile_sources
 
 
@@ -69,14 +70,14 @@ class Skills:
         return value if value is not None else seconds
 
 
-def compile_text(*texts: str) -> list[Compilation]:
+def compile_text(*texts: str, limit: int = MAX_BYTES) -> list[Compilation]:
     sources = []
     for number, text in enumerate(texts):
         body = textwrap.dedent(text)
         if "dialect:" not in body.split("steps:")[0]:
             body = "dialect: canonical\n" + body
         sources.append(Source(body, f"test{number}.yaml"))
-    return compile_sources(sources)
+    return compile_sources(sources, limit=limit)
 
 
 def run_text(*texts: str, input: Mapping[str, Any] | None = None, time_scale: float = 60, **more: Any) -> RunResult:

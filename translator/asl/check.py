@@ -32,11 +32,15 @@ class _Map:
 
 
 def check_machine(
-    definition: Mapping[str, Any], origins: Mapping[str, Origin], graph: Graph, workflow: Workflow, findings: Findings
+    definition: Mapping[str, Any], origins: Mapping[str, Origin], graph: Graph, workflow: Workflow, findings: Findings,
+    parts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Findings for everything that is wrong with the machine; none for a right one."""
+    """Findings for everything that is wrong with the machine; none for a right one.
+
+    `parts` are the machines that tasks of it start, by their placeholders: each stands for what is inside of its task.
+    """
     problems: list[str] = []
-    maps = list(_maps(definition, ()))
+    maps = list(_maps(definition, (), {"${" + name + "}": part for name, part in (parts or {}).items()}))
     seen: set[str] = set()
     place: dict[str, list[tuple[_Map, str]]] = {}
     for one in maps:
@@ -96,16 +100,21 @@ def _place(state: str, origins: Mapping[str, Origin], workflow: Workflow) -> Pos
     return origin.position if origin is not None and origin.step else workflow.at
 
 
-def _maps(machine: Mapping[str, Any], path: tuple[tuple[str, int], ...]) -> Iterator[_Map]:
+def _maps(
+    machine: Mapping[str, Any], path: tuple[tuple[str, int], ...], parts: Mapping[str, Mapping[str, Any]]
+) -> Iterator[_Map]:
     yield _Map(path, machine["States"], machine["StartAt"])
     for name, state in machine["States"].items():
-        for number, branch in enumerate(_inner(state)):
-            yield from _maps(branch, (*path, (name, number)))
+        for number, branch in enumerate(_inner(state, parts)):
+            yield from _maps(branch, (*path, (name, number)), parts)
 
 
-def _inner(state: Mapping[str, Any]) -> list[Any]:
+def _inner(state: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> list[Any]:
     if state["Type"] == "Parallel":
         return list(state["Branches"])
+    if state["Type"] == "Task":
+        part = parts.get(state.get("Arguments", {}).get("StateMachineArn", ""))
+        return [part] if part is not None else []
     return [state["ItemProcessor"]] if state["Type"] == "Map" else []
 
 

@@ -96,25 +96,28 @@ def distribute(workflow: Workflow, graph: Graph) -> dict[str, Distribution]:
     }  # fmt: skip
 
 
-def _events(scope: Scope, workflow: Workflow, chosen: Mapping[str, str]) -> tuple[int, str]:
+def _events(scope: Scope, workflow: Workflow, chosen: Mapping[str, Any]) -> tuple[int, str]:
     """About how many events a scope makes, and its loop with the most of them."""
     total, heaviest, share = 0, "", 0
-    for index, step in enumerate(scope.steps):
-        inner = [_events(one, workflow, chosen) for one in scope.inner.get(index, ())]
-        own = _OWN_EVENTS.get(step.type, 5)
-        if step.type == "foreach":
-            length = length_of(step, workflow)
-            if step.id in chosen:
-                own += 12
-            else:
-                own += (UNKNOWN_LENGTH if length is None else length) * (2 + sum(events for events, _ in inner))
-        else:
-            own += sum(events for events, _ in inner) + len(inner)
+    for index in range(len(scope.steps)):
+        own, best = events_of(scope, index, workflow, chosen)
         total += own
-        best = step.id if step.type == "foreach" and step.id not in chosen else max(inner, default=(0, ""))[1]
         if best and own > share:
             heaviest, share = best, own
     return total, heaviest
+
+
+def events_of(scope: Scope, index: int, workflow: Workflow, chosen: Mapping[str, Any]) -> tuple[int, str]:
+    """About how many events a step makes with what is inside of it, and the loop in it with the most of them."""
+    step = scope.steps[index]
+    inner = [_events(one, workflow, chosen) for one in scope.inner.get(index, ())]
+    own = _OWN_EVENTS.get(step.type, 5)
+    if step.type != "foreach":
+        return own + sum(events for events, _ in inner) + len(inner), max(inner, default=(0, ""))[1]
+    if step.id in chosen:
+        return own + 12, max(inner, default=(0, ""))[1]
+    length = length_of(step, workflow)
+    return own + (UNKNOWN_LENGTH if length is None else length) * (2 + sum(events for events, _ in inner)), step.id
 
 
 def _fits_express(step: Step, workflow: Workflow, chosen: Mapping[str, str]) -> bool:

@@ -13,6 +13,7 @@ from translator.asl.block import APART, Block, Machine, Origin, State, close
 from translator.asl.children import child_step
 from translator.asl.distribution import length_of
 from translator.asl.failures import error_from, hand_over, left_inside, name_failed_steps, tells_statuses
+from translator.asl.parts import part
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
 from translator.asl.retries import retry_rules
 from translator.asl.spread import note_failure, spread
@@ -207,12 +208,16 @@ def _side_by_side(machine: Machine, block: Block, maps: list[State], limit: int 
 def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> str:
     first = next(iter(runs(plan))).step
     others = len(plan.bodies) - 1
-    label = f"{first.id} + {others} more"
+    label = f"{first.id} + {others} more" if others else f"from {first.id}"
     blocks = [body_block(machine, body, label, bare=True) for body in plan.bodies]
     if block.fail is not None:
         for inner in blocks:
             name_failed_steps(machine, inner, label)
     maps = [body_states(machine, inner, body, label) for inner, body in zip(blocks, plan.bodies, strict=True)]
+    maps = [
+        part(machine, block, body, states, label) if body.frame.apart else states
+        for body, states in zip(plan.bodies, maps, strict=True)
+    ]
     state = _side_by_side(machine, block, maps, plan.limit)
     received = _received(machine, blocks)
     assign = machine.assign(received, plan.frame)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -65,6 +65,7 @@ class _Loops:
 
     items: int
     known: Mapping[str, int]
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # machines that run parts of this one
 
     def bounds(self, name: str, state: Mapping[str, Any]) -> tuple[int, int]:
         fixed = state.get("Items")
@@ -72,11 +73,17 @@ class _Loops:
         return (0, self.items) if length is None else (length, length)
 
 
-def estimate(definition: Mapping[str, Any], items: int = 10, lengths: Mapping[str, int] | None = None) -> Estimate:
-    """`lengths`: how many items the loops in these states have, where that is known."""
-    text = json.dumps(definition, ensure_ascii=False, separators=(",", ":"))
-    cost = _START_AND_END + _machine(definition, _Loops(items, lengths or {}))
-    return Estimate(_count(definition), len(text.encode()), cost, items)
+def estimate(
+    definition: Mapping[str, Any], items: int = 10, lengths: Mapping[str, int] | None = None,
+    parts: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Estimate:
+    """`lengths`: how many items the loops in these states have, where that is known. `parts`: machines that run parts of this
+    one, by their placeholders; events are those of the first.
+    """
+    machines = (definition, *(parts or {}).values())
+    size = sum(len(json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode()) for one in machines)
+    cost = _START_AND_END + _machine(definition, _Loops(items, lengths or {}, parts or {}))
+    return Estimate(sum(map(_count, machines)), size, cost, items)
 
 
 def executions(
@@ -156,6 +163,9 @@ def _state(name: str, state: Mapping[str, Any], loops: _Loops) -> Cost:
         calls = 1 if ":lambda:invoke" in resource else 0
         events += 1 if resource.endswith((".sync", ".sync:2", ".waitForTaskToken")) else 0
     cost = Cost((1, 1), (events, events), (calls, calls))
+    inside = loops.parts.get(str(state.get("Arguments", {}).get("StateMachineArn", ""))[2:-1]) if kind == "Task" else None
+    if inside is not None:
+        cost += replace(_machine(inside, loops), events=(0, 0))
     if kind == "Parallel":
         for branch in state["Branches"]:
             cost += _machine(branch, loops) + Cost(events=(1, 1))

@@ -57,7 +57,7 @@ def measures(
     Events are those of the dearest way through without retries, loops counted as in `translator.asl.estimate`.
     """
     figures = estimate(definition, items, lengths)
-    found = [Measure("bytes of the definition", _largest(definition), figures.bytes, MAX_BYTES)]
+    found = [Measure("bytes of the definition", _largest(definition), byte_size(definition), MAX_BYTES)]
     if kind == "STANDARD":
         found.append(Measure("history events", heaviest(definition, items, lengths), figures.cost.events[1], MAX_EVENTS))
     for state, express, events in executions(definition, items, lengths):
@@ -68,13 +68,14 @@ def measures(
     return [one for one in found if one.share >= NEAR]
 
 
-def _size(value: Any) -> int:
+def byte_size(value: Any) -> int:
+    """Bytes of compact JSON in UTF-8, as AWS counts a definition."""
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _largest(definition: Mapping[str, Any]) -> str:
     """The outermost state with the most bytes, when it has half of them."""
-    sizes = {name: _size(state) for name, state in definition["States"].items()}
+    sizes = {name: byte_size(state) for name, state in definition["States"].items()}
     name = max(sizes, key=lambda name: sizes[name])
     return name if 2 * sizes[name] > sum(sizes.values()) else ""
 
@@ -112,7 +113,7 @@ def _states(
 def _one(name: str, state: Mapping[str, Any], unreachable: frozenset[str], *, express: bool) -> Iterator[Measure]:
     for key in _TEMPLATES:
         if key in state:
-            yield Measure(f"bytes of {key}", name, _size(state[key]), MAX_DATA)
+            yield Measure(f"bytes of {key}", name, byte_size(state[key]), MAX_DATA)
     for variable in _assigned(state):
         yield Measure("characters of a variable's name", name, len(variable), MAX_NAME)
     if state["Type"] == "Map":

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from aslant.error_names import ALL
 from translator.asl.block import Block, Machine, Origin, State, close
 from translator.asl.claims import claim_rules
-from translator.asl.distribution import distribute
+from translator.asl.distribution import Distribution, distribute
 from translator.asl.emit import body_block, emit
 from translator.asl.failures import CAUSE, error_from, left_inside, name_failed_steps, tells_statuses
+from translator.asl.limits import HANDLED, MAX_BYTES, MAX_EVENTS, byte_size
+from translator.asl.parts import AIM, Cut
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, runs
 from translator.asl.tasks import CHILD_LIMIT, DATA_LIMIT
 from translator.asl.values import CONTEXT, Bind, Nowhere, Writer, query
@@ -33,6 +35,7 @@ from translator.source import position_of
 COMMENT_LIMIT = 200
 _STARTING = ("StepFunctions.ExecutionLimitExceededException", "StepFunctions.SdkClientException")
 FAILURE = Slot("failure", "")
+_TRIES = 4  # that a machine is cut smaller, since what its states have is only estimated before
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +46,64 @@ class Emitted:
     workflows: Mapping[str, str]
     rollbacks: Mapping[str, str]
     lengths: Mapping[str, int]  # how many items the loops in these states have, where that is known
+    parts: Mapping[str, Mapping[str, Any]]  # placeholder -> a state machine that runs a part of the body
+
+    @property
+    def machines(self) -> tuple[Mapping[str, Any], ...]:
+        """All definitions, the main one first."""
+        return (self.definition, *self.parts.values())
 
 
 def emit_machine(
     workflow: Workflow, graph: Graph, children: Mapping[str, Workflow], findings: Findings, *,
     recorded: frozenset[str] = frozenset(), items: frozenset[str] = frozenset(),
     undone_children: frozenset[str] = frozenset(), rolls_back: bool = False, called: bool = False,
+    limit: int = MAX_BYTES,
 ) -> Emitted:
     """The state machine of a checked workflow. Lambda and child machine names are placeholders (`${function_http}`).
 
     `recorded` and `items`: see `Machine`; `undone_children` are steps whose child is recorded too. With `rolls_back` a failure
     starts the machine that undoes (`${rollback}`). `called`: others call the workflow, and may look into what it gives.
+
+    Beyond `HANDLED` of AWS's limit, or of `limit` bytes, parts of it become machines of their own (`parts.py`).
     """
     distributed = distribute(workflow, graph)
-    planner = Planner(graph, workflow, distributed)
+    about = _Asked(workflow, graph, children, findings, recorded, items, undone_children, rolls_back, called, distributed)
+    aim = Cut(workflow, distributed, AIM * limit, AIM * MAX_EVENTS)
+    size, events = aim.whole(graph.body)
+    whole = workflow.settings.execution == "express" or (size <= limit and events <= HANDLED * MAX_EVENTS)
+    emitted = _emit(about, None if whole else aim)
+    for _ in range(_TRIES):
+        largest = max(map(byte_size, emitted.machines))
+        if largest <= HANDLED * limit or workflow.settings.execution == "express":
+            break
+        if not whole and largest == byte_size(emitted.definition):
+            break  # it does little more than to start the others
+        if not whole:
+            aim = replace(aim, bytes=aim.bytes * AIM * limit / largest, _known={})
+        whole = False
+        emitted = _emit(about, aim)
+    return emitted
+
+
+class _Asked(NamedTuple):
+    """What a machine is made of; see `emit_machine`."""
+
+    workflow: Workflow
+    graph: Graph
+    children: Mapping[str, Workflow]
+    findings: Findings
+    recorded: frozenset[str]
+    items: frozenset[str]
+    undone_children: frozenset[str]
+    rolls_back: bool
+    called: bool
+    distributed: dict[str, Distribution]
+
+
+def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
+    workflow, graph, children, findings, recorded, items, undone_children, rolls_back, called, distributed = asked
+    planner = Planner(graph, workflow, distributed, cut)
     outer = planner.frame(None)
     guarded = rolls_back or bool(workflow.finally_ or any("failed" in note.on for note in workflow.notifications))
     inner = planner.frame(outer) if guarded else outer
@@ -110,7 +157,7 @@ def emit_machine(
         definition["TimeoutSeconds"] = max(1, math.ceil(workflow.settings.timeout))
     return Emitted(
         definition | close(block, start), machine.origins, machine.functions, machine.workflows, machine.rollbacks,
-        machine.lengths,
+        machine.lengths, machine.parts,
     )
 
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from translator.graph.regions import decompose
 from translator.graph.scope import Graph, Live, Scope
 from translator.graph.strategies.layout import Branches, Leaf, Series, Tree, leaves
 from translator.model.workflow import Step, Workflow
 from translator.passes.policies import reactions
+
+if TYPE_CHECKING:
+    from translator.asl.parts import Cut
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +115,7 @@ class Planner:
     graph: Graph
     workflow: Workflow
     apart: Collection[str] = ()  # loops whose items are executions of their own
+    cut: Cut | None = None  # how the plan is cut into machines
     count: int = 0
     frame_of: dict[str, Frame] = field(default_factory=dict)  # step id -> the frame it runs in
     loop_frame: dict[str, Frame] = field(default_factory=dict)  # loop id -> the frame of its body
@@ -156,6 +161,9 @@ class Planner:
 
     def series(self, scope: Scope, parts: list[Tree], context: Live, frame: Frame) -> Plan:
         """One part after the other; neighbours that hang on the same outcomes share one condition."""
+        groups = self.cut.groups(scope, parts) if self.cut is not None else []
+        if len(groups) > 1:
+            return self.pieces(scope, groups, context, frame)
         plans: list[Plan] = []
         position = 0
         while position < len(parts):
@@ -171,6 +179,26 @@ class Planner:
             position = end
         return plans[0] if len(plans) == 1 else Sequence(tuple(plans))
 
+    def pieces(self, scope: Scope, groups: list[list[Tree]], context: Live, frame: Frame) -> Plan:
+        """Groups of parts in sequence, each a machine of its own, and so are as many of them as one machine can start."""
+        assert self.cut is not None
+        plans: list[Plan] = []
+        for some in self.cut.apart(groups):
+            if len(some) == 1:
+                plans.append(self.elsewhere(scope, some[0], context, frame))
+            else:
+                inner = self.frame(frame, apart=True)
+                plans.append(Fork((Body(inner, self.pieces(scope, some, context, inner)),), frame, None))
+        return Sequence(tuple(plans))
+
+    def elsewhere(self, scope: Scope, parts: list[Tree], context: Live, frame: Frame) -> Plan:
+        """Parts of a sequence as a machine of their own. One that is too large for that is cut further inside."""
+        assert self.cut is not None
+        if len(parts) == 1 and (self.cut.exceeded(self.cut.weight(scope, parts[0]))):
+            return self.series(scope, parts, context, frame)
+        inner = self.frame(frame, apart=True)
+        return Fork((Body(inner, self.series(scope, parts, context, inner)),), frame, None)
+
     def guarded(self, scope: Scope, live: frozenset[tuple[int, str]], parts: list[Tree], frame: Frame) -> Plan:
         inner = self.series(scope, parts, live, frame) if len(parts) > 1 else self.region(scope, parts[0], live, frame)
         choices = {index for index, _ in live}
@@ -182,6 +210,10 @@ class Planner:
 
     def branches(self, scope: Scope, region: Branches, context: Live, frame: Frame) -> Plan:
         """Parts that hang on different outcomes of one choice become the arms of one branch."""
+        cut = self.cut.groups(scope, region.parts) if self.cut is not None and region.limit is None else []
+        if len(cut) > 1:
+            together = [[tree for parts in some for tree in parts] for some in self.cut.apart(cut)] if self.cut else []
+            return Fork(tuple(self.beside(scope, parts, context, frame) for parts in together), frame, None)
         groups: list[tuple[int | None, list[tuple[Live, Tree]]]] = []
         for part in region.parts:
             live = _needed(scope, part, context)
@@ -198,6 +230,14 @@ class Planner:
             inner = self.frame(frame)
             bodies.append(Body(inner, self.group(scope, group, context, inner)))
         return Fork(tuple(bodies), frame, region.limit)
+
+    def beside(self, scope: Scope, parts: list[Tree], context: Live, frame: Frame) -> Body:
+        """Some of the parts of a fork, as a machine of their own if they fit into one."""
+        assert self.cut is not None
+        whole = len(parts) > 1 or not self.cut.exceeded(self.cut.weight(scope, parts[0]))
+        inner = self.frame(frame, apart=whole)
+        plan = self.region(scope, parts[0] if len(parts) == 1 else Branches(tuple(parts)), context, inner)
+        return Body(inner, plan)
 
     def group(
         self, scope: Scope, group: tuple[int | None, list[tuple[Live, Tree]]], context: Live, frame: Frame

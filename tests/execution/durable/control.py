@@ -16,6 +16,7 @@ from functions.record_execution.handler import handler as record_execution
 from infra.local import provision
 from infra.local.cloud import LocalCloud
 from tests.execution.support import compile_text
+from translator.asl.limits import MAX_BYTES
 from translator.release import release_of
 
 NOTICES = {"source": ["aws.states"], "detail-type": ["Step Functions Execution Status Change"]}
@@ -51,16 +52,17 @@ class Effects:
 
 
 class World:
-    def __init__(self, cloud: LocalCloud, effects: Effects, texts: tuple[str, ...]) -> None:
+    def __init__(self, cloud: LocalCloud, effects: Effects, texts: tuple[str, ...], limit: int) -> None:
         self.cloud, self.effects, self.settings = cloud, effects, Settings.read()
-        compilations = compile_text(*texts)
+        self.compilations = compilations = compile_text(*texts, limit=limit)
         functions = provision.register_functions(cloud, compilations, lambda handler: handler, warm=True)
         arns = provision.create_machines(cloud, compilations, functions, simulate=False)
         self.catalog = bootstrap.releases(self.settings)
         for one in compilations:
             machine = arns[one.workflow.id]
             rollback = provision.rollback_arn(machine, one.workflow.id) if one.rollback is not None else ""
-            self.catalog.put(TENANT, release_of(one, machine=machine, rollback=rollback))
+            parts = [f"{machine.rpartition(':')[0]}:{name}" for name in provision.part_names(one, undoes=False).values()]
+            self.catalog.put(TENANT, release_of(one, machine=machine, rollback=rollback, parts=parts))
         cloud.function("aslant-record-execution", record_execution)
         cloud.rule("executions", NOTICES, "aslant-record-execution")
         self.service = bootstrap.executions(self.settings)
@@ -91,7 +93,7 @@ class World:
 
 
 @contextmanager
-def world(*texts: str, scale: float = 1) -> Iterator[World]:
+def world(*texts: str, scale: float = 1, limit: int = MAX_BYTES) -> Iterator[World]:
     effects = Effects()
     skills.register("effect", effects.effect)
     skills.register("gate", effects.gate)
@@ -99,7 +101,7 @@ def world(*texts: str, scale: float = 1) -> Iterator[World]:
         with LocalCloud(time_scale=scale) as cloud:
             clients.forget()
             try:
-                yield World(cloud, effects, texts)
+                yield World(cloud, effects, texts, limit)
             finally:
                 effects.open.set()
     finally:

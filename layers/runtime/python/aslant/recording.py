@@ -17,6 +17,7 @@ from aslant.executions.family import ApprovalControl, changed_to, retention
 from aslant.executions.records import Child, Execution, Failure, Parent, Run
 from aslant.executions.states import FINAL, TRANSITIONS, Status
 from aslant.executions.store import NOTHING, ExecutionStore
+from aslant.history.joined import history_of
 from aslant.history.native import record_run
 from aslant.history.steps import StepHistory, error_of, message_of
 from aslant.notices import Notice, complete, parsed, same_machine
@@ -308,7 +309,7 @@ class Recorder:
         if release is None:
             return None
         try:
-            return StepHistory.of(release["steps"], release["states"], self.machines.history(notice.arn))
+            return StepHistory.of(release["steps"], release["states"], history_of(notice.arn, release, self.machines.history))
         except NotFoundError:  # Step Functions forgets it after 90 days, and at once when the machine is deleted
             return None
 

@@ -61,7 +61,7 @@ class TriggerFacts(TypedDict):
 
 class Release(TypedDict):
     """One version. `machine`, `rollback` and `ending` are ARNs of state machines: `rollback` undoes what an execution did,
-    `ending` runs `finally` of one that was cancelled.
+    `ending` runs `finally` of one that was cancelled. `parts` run parts of `machine`, which would be too large otherwise.
     """
 
     workflow: str
@@ -70,6 +70,7 @@ class Release(TypedDict):
     machine: str
     rollback: NotRequired[str]
     ending: NotRequired[str]
+    parts: NotRequired[list[str]]
     steps: dict[str, StepFacts]
     states: dict[str, StateFacts]
     settings: ReleaseSettings

@@ -20,6 +20,7 @@ from aslant.executions.naming import arn_of, run_name
 from aslant.executions.plan import Aside, Plan, PlannedStep, again_from, changed, planned, spread
 from aslant.executions.records import Child, Execution, Run, StepRecord
 from aslant.executions.states import FINAL, Status
+from aslant.history.joined import history_of
 from aslant.history.timeline import Timeline
 from aslant.releases import Release
 from aslant.values import size
@@ -303,8 +304,10 @@ class Again:
 
     def _timeline(self, execution: Execution) -> Timeline:
         latest = self._latest(execution)
+        arn, release = latest.arn if latest is not None else execution.arn, self.family.release(execution)
+        history = self.family.machines.history
         try:
-            return Timeline.from_events(self.family.machines.history(latest.arn if latest is not None else execution.arn))
+            return Timeline.from_events(history(arn) if release is None else history_of(arn, release, history))
         except NotFoundError:
             return Timeline()
 

@@ -154,9 +154,9 @@ class Family:
             return  # it was never started, or is long gone
 
     def _stop_rollback(self, execution: Execution) -> None:
-        """Stops the rollback that the run itself has started: a machine of its own, but a part of the same execution."""
+        """Stops what the run itself has started under its own id: the machine that undoes, and those that run parts of it."""
         release = self.release(execution)
-        if release is None or not release.get("rollback"):
+        if release is None or not (release.get("rollback") or release.get("parts")):
             return
         for arn in self._started(execution):
             try:
@@ -166,10 +166,12 @@ class Family:
             except NotFoundError:
                 continue
 
-    def _started(self, execution: Execution) -> Iterator[str]:
-        """ARNs of the executions that a run's history shows as started."""
+    def _started(self, execution: Execution, arn: str = "") -> Iterator[str]:
+        """ARNs of the executions that a run's history shows as started, or that of a part of it."""
+        release = self.release(execution)
+        parts = release.get("parts", []) if release is not None else []
         try:
-            for event in self.machines.history(execution.arn):
+            for event in self.machines.history(arn or execution.arn):
                 if event.get("type") not in ("TaskSubmitted", "TaskSucceeded"):
                     continue
                 details = event.get("taskSubmittedEventDetails") or event.get("taskSucceededEventDetails") or {}
@@ -181,6 +183,8 @@ class Family:
                     continue
                 if isinstance(output, dict) and isinstance(output.get("ExecutionArn"), str):
                     yield output["ExecutionArn"]
+                    if output["ExecutionArn"].replace(":execution:", ":stateMachine:").rpartition(":")[0] in parts:
+                        yield from self._started(execution, output["ExecutionArn"])
         except NotFoundError:
             return
 

@@ -18,6 +18,7 @@ from aslant.executions.naming import arn_of, body_hash, keyed_id, run_name
 from aslant.executions.plan import Plan
 from aslant.executions.records import Checkpoint, Execution, Page, Run, StepRecord, Transition
 from aslant.executions.store import ExecutionStore
+from aslant.history.joined import history_of
 from aslant.history.native import record_run
 from aslant.history.steps import StepHistory
 from aslant.ports import Machines, Releases
@@ -387,7 +388,8 @@ class Executions:
         if run is None:
             return
         try:
-            history = StepHistory.of(release["steps"], release["states"], self.machines.history(execution.arn))
+            events = history_of(execution.arn, release, self.machines.history)
+            history = StepHistory.of(release["steps"], release["states"], events)
         except NotFoundError:
             return  # it never started
         now = self.clock()

@@ -15,6 +15,7 @@ from aslant.errors import NotFoundError
 from aslant.executions.records import Child, Execution, Failure, Run, StepRecord
 from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
+from aslant.history.joined import history_of
 from aslant.history.native import WAITING, micros, passed_again
 from aslant.history.steps import HOLDERS, SeenStep, StepHistory
 from aslant.releases import Release
@@ -146,7 +147,8 @@ class Views:
         if current is not None and not current.own:
             return None  # it undoes or ends the execution, which records tell
         try:
-            return StepHistory.of(release["steps"], release["states"], self.machines.history(execution.arn))
+            events = history_of(execution.arn, release, self.machines.history)
+            return StepHistory.of(release["steps"], release["states"], events)
         except NotFoundError:
             return None
 

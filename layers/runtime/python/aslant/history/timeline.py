@@ -56,11 +56,12 @@ class _Place:
 
 @dataclass(slots=True)
 class Timeline:
-    """Feed it events in their order, each once; `visits` is in the order of their start."""
+    """Feed it events in their order, each once; `visits` is in the order of their start. `base` is where it begins."""
 
     visits: list[StateVisit] = field(default_factory=list)
     status: str = "running"
     last_id: int = 0
+    base: tuple[tuple[str, int], ...] = ()
     _open: dict[int, StateVisit] = field(default_factory=dict)  # visits that have not ended, by event id
     _places: dict[int, _Place] = field(default_factory=dict)  # by event id
     _branches: dict[int, int] = field(default_factory=dict)  # branches begun, by the id of ParallelStateStarted
@@ -90,7 +91,7 @@ class Timeline:
             return []
         self.last_id = number
         at = _moment(event.get("timestamp"))
-        before = self._places.get(event.get("previousEventId", 0)) or _Place(None, ())
+        before = self._places.get(event.get("previousEventId", 0)) or _Place(None, self.base)
         place = before
         changed: list[StateVisit] = []
         if kind.endswith("StateEntered"):
