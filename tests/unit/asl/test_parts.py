@@ -27,7 +27,7 @@ def machines(result: Compilation) -> list[Any]:
     return [result.definition, *result.parts.values()]
 
 
-LINE = [skill(f"s{n}", *([f"s{n - 1}"] if n else []), a="{{ steps.s%d.output }}" % (n - 1) if n else 1) for n in range(300)]
+LINE = [skill(f"s{n}", *([f"s{n - 1}"] if n else []), a=f"{{{{ steps.s{n - 1}.output }}}}" if n else 1) for n in range(300)]
 WIDE = [skill(f"s{n}", a=n) for n in range(300)]
 LAYERS = [skill(f"s{n}", *([f"s{k}" for k in range(n - n % 10 - 10, n - n % 10)] if n >= 10 else [])) for n in range(300)]
 DEEP = [{"id": "l", "type": "foreach", "items": [1, 2], "steps": LINE}]
