@@ -1,9 +1,11 @@
 """Skills: what is registered, what it takes and gives, and what a call gives.
 
 With --skills the Python functions of a module are shown or called here; otherwise the registry of a running `aslant dev`.
-`add` registers an address or a Lambda function from a YAML or JSON file with its specification: name, version, description,
-owner, status (active, inactive, deprecated), target, parameters and returns (JSON Schema), rate_limit, circuit_breaker. What a
-version takes, gives and calls never changes; added again, it changes its other words, such as the status.
+`add` registers one from a YAML or JSON file with its specification: name, version, description, owner, status (active, inactive,
+deprecated), target (an address or a Lambda function) or code (Python text with a function `execute`, run in the sandbox),
+parameters and returns (JSON Schema), rate_limit, circuit_breaker; or spelled as custom agents are, with agent_name,
+tool_specification and implementation. What a version takes, gives and calls never changes; added again, it changes its other
+words, such as the status.
 """
 
 from __future__ import annotations
@@ -105,7 +107,8 @@ def _add(args: argparse.Namespace) -> int:
 
     from aslant import bootstrap
     from aslant.configs.check import problems
-    from aslant.skill_specs import SkillSpec, schema_problem
+    from aslant.errors import ValidationError
+    from aslant.skill_specs import SkillSpec, registration, schema_problem
     from aslant.skills import is_remote
     from infra.cli.files import read_all
 
@@ -117,12 +120,21 @@ def _add(args: argparse.Namespace) -> int:
     specs: list[SkillSpec] = []
     wrong = []
     for number, one in enumerate(written if isinstance(written, list) else [written], 1):
+        try:
+            one = registration(one) if isinstance(one, dict) else one
+        except ValidationError as error:
+            wrong.append(f"{args.name}: skill {number}: {error}")
+            continue
         where = str(one.get("name") or f"skill {number}") if isinstance(one, dict) else f"skill {number}"
         found = [f"{'.'.join(map(str, path))} {message}".strip() for path, message in problems(SkillSpec, one)]
         if not found:
             found = [each for what in ("parameters", "returns") if (each := schema_problem(one.get(what), what))]
-        if not found and not is_remote(str(one.get("target", ""))):
-            found = ["target is no Lambda function's ARN and no https address; Python functions are given with --skills"]
+        if not found and bool(one.get("code")) == bool(one.get("target")):
+            found = ["one of `target` and `code` is needed; Python functions of a module are given with --skills"]
+        if not found and one.get("target") and not is_remote(one["target"]):
+            found = ["target is no Lambda function's ARN and no https address"]
+        if not found and one.get("code") and "execute" not in one["code"]:
+            found = ["code defines no function `execute`"]
         wrong += [f"{args.name}: {where}: {each}" for each in found]
         if not found:
             specs.append(SkillSpec.model_validate(one))

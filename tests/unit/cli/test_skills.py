@@ -90,12 +90,22 @@ def test_register_in_a_catalog(monkeypatch, tmp_path, capsys):
         good = tmp_path / "crm.yaml"
         good.write_text("name: crm\ntarget: https://crm.example.com/sync\nowner: sales\nparameters: {properties: {who: {type: string}}}\n")
         bad = tmp_path / "bad.yaml"
-        bad.write_text("- {name: a, target: nowhere}\n- {name: b, target: 'https://b', status: lost}\n- 7\n")
+        bad.write_text("- {name: a, target: nowhere}\n- {agent_name: d, implementation: {type: docker_container}}\n- {name: b, target: 'https://b', status: lost}\n- 7\n")
         assert out(capsys, "list")[0] == 0
         assert out(capsys, "add", str(good))[1].out == "crm 1.0.0 is registered, active\n"
         code, said = out(capsys, "add", str(bad))
-        assert code == 1 and [word in said.err for word in ("target is no", "status must be one of", "skill 3")] == [True] * 3
+        assert code == 1 and [word in said.err for word in ("target is no", "status must be one of", "skill 4", "skill 2: a container")] == [True] * 4
         assert [one["name"] for one in json.loads(out(capsys, "list", "--json")[1].out)] == ["crm"]
+        agent = tmp_path / "agent.json"
+        agent.write_text(json.dumps({
+            "agent_name": "join", "description": "Joins.", "tool_specification": {
+                "parameters": {"left": {"type": "string", "required": True}, "right": {"type": "integer", "default": 10}},
+                "returns": {"type": "object", "properties": {"result": {"type": "string"}}}},
+            "implementation": {"type": "python_function", "code": "def execute(left, right):\n    return {'result': f'{left}_{right}'}"}}))
+        assert out(capsys, "add", str(agent))[0] == 0
+        code, said = out(capsys, "test", "join", "-i", "left=a")
+        assert (code, json.loads(said.out)) == (0, {"result": "a_10"})
+        assert out(capsys, "test", "join", "-i", "right=3")[0] == 1
         assert "who:" in out(capsys, "show", "crm")[1].out
 
 

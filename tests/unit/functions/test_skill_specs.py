@@ -144,3 +144,23 @@ def test_the_registry_of_a_tenant(monkeypatch, call, failure):
         assert failure("crm/sync", version="1.0")[1].endswith("is inactive; ops answers for it")
         store.put("acme", SkillSpec(name="local"))
         assert "none of that name" in failure("local")[1]
+
+
+def test_code_of_a_tenant_runs_in_the_sandbox(monkeypatch, call, failure):
+    class Store:
+        specs = {
+            "join": SkillSpec(name="join", code="def execute(left, right):\n    return f'{left}_{right}'", parameters={
+                "type": "object", "properties": {"left": {"type": "string", "required": True}, "right": {"default": 10}}}),
+            "spy": SkillSpec(name="spy", code="def execute():\n    import os\n    return dict(os.environ)"),
+            "read": SkillSpec(name="read", code="def execute():\n    return open('/etc/hostname').read()"),
+        }
+
+        def of(self, tenant, name):
+            return [self.specs[name]] if name in self.specs else []
+
+    monkeypatch.setattr(bootstrap, "skill_store", lambda settings: Store())
+    assert call("join", parameters={"left": "a"}) == "a_10"
+    assert failure("join", parameters={"left": 1})[0] == "ValidationError"
+    assert call("spy") == {}
+    name, message = failure("read")
+    assert name == "SandboxError" and "PermissionError" in message

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import marshal
 import os
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -357,3 +359,24 @@ def test_errors_that_fail_when_they_are_told(made):
 def test_an_answer_that_the_script_writes_itself_is_checked(text):
     script = "import os\nfor n in range(3, 30):\n    try: os.write(n, data.encode())\n    except OSError: pass\nos._exit(0)"
     assert "without a result" in error(script, text)
+
+
+def test_two_tenants_at_once_find_nothing_of_each_other():
+    meet = "import os, time\nopen('mine.txt', 'w').write(data)\nwhere = os.getcwd()\ntime.sleep(1.5)\nreturn [where, os.listdir('.')]"
+    look = (
+        "import os\nfound = []\n"
+        "for place in data:\n"
+        "    try:\n"
+        "        found.append(os.listdir(place))\n"
+        "    except PermissionError:\n"
+        "        found.append('refused')\n"
+        "return found"
+    )
+    with ThreadPoolExecutor() as threads:
+        first, second = (threads.submit(value, meet, name) for name in ("a", "b"))
+        time.sleep(0.7)
+        folders = sorted(glob.glob(os.path.join(tempfile.gettempdir(), "aslant-script-*")))
+        assert value(look, [*folders, "/proc", tempfile.gettempdir()]) == ["refused"] * (len(folders) + 2)
+        (one, ones), (other, others) = first.result(), second.result()
+    assert (one != other, ones, others) == (True, ["mine.txt"], ["mine.txt"])
+    assert {one, other} <= set(folders) and not os.path.exists(one) and not os.path.exists(other)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from aslant import bootstrap, skills
+from aslant import bootstrap, sandbox, skills
 from aslant.configs.guard import Guard
 from aslant.contracts import Json
 from aslant.errors import SkillNotFound, ValidationError, http_error, retry_after
@@ -15,10 +15,11 @@ from aslant.guards import GuardPorts, guarded
 from aslant.ports import Functions, Http, HttpRequest
 from aslant.secrets import Redactor
 from aslant.settings import Settings
-from aslant.skill_specs import SkillSpec, check_arguments, check_result, pick
+from aslant.skill_specs import SkillSpec, check_arguments, check_result, complete, pick
 from aslant.values import compact, read_json
 
 _MAX_ANSWER = 5_000_000
+_LONGEST_CODE = 300.0  # seconds
 _FRESH = 30.0  # seconds for which a process believes what it has read of the registry
 _read: dict[tuple[str, str, str], tuple[float, list[SkillSpec]]] = {}
 _lock = threading.Lock()
@@ -46,7 +47,7 @@ def lookup(name: str, settings: Settings, tenant: str | None, version: str | Non
         entry = skills.Entry(chosen.target, chosen) if chosen is not None else None
     if entry is None:
         raise skills.not_found(name, skills.names(settings.skills))
-    if entry.target == "":
+    if entry.target == "" and not (entry.spec is not None and entry.spec.code):
         raise SkillNotFound(f"the skill {name} is registered as a Python function, and this installation has none of that name")
     return entry
 
@@ -86,9 +87,11 @@ def call(
         check_arguments(spec, _of_spec(spec, parameters, offered or {}), run.redactor.json)
 
     def made() -> Json:
+        if spec is not None and spec.code:
+            return _in_sandbox(spec, complete(spec, parameters), run)
         if not isinstance(target, str):
             return skills.call(name, target, parameters, offered, key)
-        arguments = {**parameters, **(offered or {})}
+        arguments = {**(complete(spec, parameters) if spec is not None else parameters), **(offered or {})}
         if target.startswith("arn:"):
             return functions().invoke(target, arguments)
         return _post(name, target, arguments, run, http(), key)
@@ -107,6 +110,12 @@ def _of_spec(spec: SkillSpec, parameters: Mapping[str, Json], offered: Mapping[s
     """The arguments that count: what is offered, and not asked for, is none."""
     known = (spec.parameters or {}).get("properties") or {}
     return {**{name: value for name, value in offered.items() if name in known}, **parameters}
+
+
+def _in_sandbox(spec: SkillSpec, arguments: Mapping[str, Json], run: Caller) -> Json:
+    """What `execute` of the skill's text returns. Raises SandboxError."""
+    script = f"{spec.code}\n\nreturn execute(**input)"
+    return sandbox.run(script, {"input": dict(arguments)}, sandbox.Limits(seconds=run.remaining(_LONGEST_CODE)))
 
 
 def _post(name: str, url: str, arguments: Mapping[str, Json], run: Caller, http: Http, key: str) -> Json:

@@ -35,7 +35,9 @@ class SkillSpec(Config):
     status: Literal["active", "inactive", "deprecated"] = "active"
     """A deprecated one is called with a warning, an inactive one not at all."""
     target: Text = ""
-    """A Lambda function's ARN or an https address; empty for a Python function of the installation."""
+    """A Lambda function's ARN or an https address; empty for a Python function of the installation, and with `code`."""
+    code: Text = ""
+    """Python text that defines `execute`, which is called with the arguments, in the sandbox of scripts."""
     parameters: dict[str, Any] | None = None
     """The JSON Schema of its arguments, an object's; without it any arguments are taken."""
     returns: dict[str, Any] | None = None
@@ -50,7 +52,7 @@ class SkillSpec(Config):
     @property
     def contract(self) -> dict[str, Json]:
         """What must stay the same as long as the version does."""
-        return self.model_dump(mode="json", include={"target", "parameters", "returns"})
+        return self.model_dump(mode="json", include={"target", "code", "parameters", "returns"})
 
 
 class SkillStore(Protocol):
@@ -64,6 +66,45 @@ class SkillStore(Protocol):
 
     def all(self, tenant: str) -> list[SkillSpec]:
         """All versions of all skills, by name, the oldest version first."""
+
+
+def registration(written: Mapping[str, Json]) -> dict[str, Json]:
+    """A specification from how custom agents are registered: `agent_name`, `tool_specification` with `parameters` by name and
+    `returns`, and an `implementation` of type python_function (`code`) or api_endpoint (`url`). Another mapping stays as it is.
+
+    Raises ValidationError for an implementation that is none of these.
+    """
+    if "agent_name" not in written and "implementation" not in written and "tool_specification" not in written:
+        return dict(written)
+    given = {key: value for key, value in written.items() if key not in ("agent_name", "tool_specification", "implementation")}
+    if "agent_name" in written:
+        given["name"] = written["agent_name"]
+    tool, how = written.get("tool_specification") or {}, written.get("implementation") or {}
+    if not isinstance(tool, Mapping) or not isinstance(how, Mapping) or not isinstance(tool.get("parameters", {}), Mapping):
+        raise ValidationError("tool_specification, its parameters, and implementation are mappings")
+    if "parameters" in tool:
+        rows = tool["parameters"]
+        named = rows.get("type") != "object" or not isinstance(rows.get("properties"), Mapping)
+        of_names = {"type": "object", "properties": dict(rows), "additionalProperties": False}
+        given["parameters"] = of_names if named else dict(rows)
+    if "returns" in tool:
+        given["returns"] = tool["returns"]
+    match how.get("type"):
+        case "python_function":
+            given["code"] = how.get("code", "")
+        case "api_endpoint":
+            given["target"] = how.get("url", "")
+        case "docker_container":
+            raise ValidationError("a container image is run as a Lambda function: register its ARN as `target`")
+        case _:
+            raise ValidationError("implementation.type is python_function or api_endpoint")
+    return given
+
+
+def complete(spec: SkillSpec, given: Mapping[str, Json]) -> dict[str, Json]:
+    """The arguments with the defaults of the specification."""
+    rows = (spec.parameters or {}).get("properties") or {}
+    return {**{name: row["default"] for name, row in rows.items() if "default" in row and name not in given}, **given}
 
 
 def key_of(version: str) -> tuple[int, ...]:
