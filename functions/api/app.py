@@ -15,7 +15,7 @@ from aslant import bootstrap, observability
 from aslant.access import Caller, caller_of
 from aslant.errors import AuthenticationError, PayloadTooLarge, StepError
 from aslant.settings import Settings
-from functions.api import approvals, executions, problems, system, workflows
+from functions.api import approvals, executions, links, problems, system, workflows
 from functions.api.description import describe
 from functions.api.permissions import ROUTES
 from translator.diagnostics import TranslatorError
@@ -42,6 +42,7 @@ def app() -> APIGatewayHttpResolver:
     for router in _ROUTERS:
         made.include_router(router, prefix=PREFIX)
     made.include_router(system.router)
+    made.include_router(links.router)
     made.exception_handler(StepError)(problems.of_error)
     made.exception_handler(TranslatorError)(problems.of_findings)
     made.exception_handler([RequestValidationError, RequestUnsupportedContentType])(_invalid)

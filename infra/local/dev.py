@@ -140,7 +140,10 @@ def dev(
         issuer = Issuer(home.path)
         api_at = port and port + 1 if api_port is None else api_port
         api = stack.enter_context(Server(api_at, gateway(cloud.functions, provision.API, issuer.keys)))
-        stack.enter_context(_variables({"ASLANT_TOKEN_ISSUER": ISSUER, "ASLANT_TOKEN_KEYS": api.url + PATH}))
+        stack.enter_context(_variables({
+            "ASLANT_TOKEN_ISSUER": ISSUER, "ASLANT_TOKEN_KEYS": api.url + PATH,
+            "ASLANT_PUBLIC_URL": os.environ.get("ASLANT_PUBLIC_URL") or api.url,
+        }))  # fmt: skip
         stack.callback(home.withdraw)
         stack.enter_context(_beating(cloud, beat))
         yield Dev(home, cloud, server, api, settings)
