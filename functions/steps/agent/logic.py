@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from aslant import keys
 from aslant.configs.agent import AgentConfig
 from aslant.contracts import Json, StepResult
 from aslant.errors import ModelError, NotFoundError, ValidationError
-from aslant.inputs import misfits
 from aslant.model_ports import ModelAnswer, ModelEndpoint, ModelMessage, ModelRequest, Models, Spending
 from aslant.ports import Artifacts, Events, Functions, Http, Secrets
 from aslant.settings import OFFLINE, Settings
 from aslant.step import StepRun, result
 from aslant.values import compact, read_json, render, whole_text
 from functions.steps.agent.metering import Meter
-from functions.steps.agent.progress import Progress
-from functions.steps.agent.tools import Toolbox
+
+if TYPE_CHECKING:
+    from functions.steps.agent.progress import Progress
+    from functions.steps.agent.tools import Toolbox
 
 _DEFAULT_ALIAS = "claude-sonnet"
 _ELSEWHERE = "openai:"
@@ -56,11 +58,11 @@ def ask(config: AgentConfig, run: StepRun, ports: Ports) -> StepResult:
     model = model_id(config, run.settings)
     endpoint = endpoint_of(config, model, run, ports.secrets)
     model = model.removeprefix(_ELSEWHERE)
-    tools = Toolbox.of(config.tools, run, ports.http, ports.functions)
-    progress = Progress(run, ports.events) if config.stream else None
+    tools = _toolbox(config, run, ports)
+    progress = _progress(config, run, ports)
     request = ModelRequest(
         model=model, messages=(ModelMessage("user", prompt(config, run, ports.artifacts)),), system=system(config),
-        temperature=config.temperature, max_tokens=config.max_tokens, tools=tools.tools,
+        temperature=config.temperature, max_tokens=config.max_tokens, tools=tools.tools if tools is not None else (),
         on_text=progress.add if progress is not None else None,
     )
     meter = Meter(run, ports.models(endpoint), ports.spending)
@@ -76,6 +78,8 @@ def ask(config: AgentConfig, run: StepRun, ports: Ports) -> StepResult:
             turns += 1
             if turns > config.max_turns:
                 raise ModelError(f"the model {model} called tools {config.max_turns} times and gave no answer")
+            if tools is None:
+                raise ModelError(f"the model {model} called a tool, and has none")
             more = ModelMessage("user", results=[tools.call(each) for each in answer.calls])
             request = replace(request, messages=(*request.messages, said, more))
             continue
@@ -89,6 +93,23 @@ def ask(config: AgentConfig, run: StepRun, ports: Ports) -> StepResult:
         said = replace(said, text=said.text or "(nothing)")
         wish = ModelMessage("user", f"That is not what was asked for: {problem}. {_FORMATS[config.output_format]}")
         request = replace(request, messages=(*request.messages, said, wish))
+
+
+def _toolbox(config: AgentConfig, run: StepRun, ports: Ports) -> Toolbox | None:
+    """Imported only for an agent that has tools: skills take a tenth of a cold start."""
+    if not config.tools:
+        return None
+    from functions.steps.agent.tools import Toolbox
+
+    return Toolbox.of(config.tools, run, ports.http, ports.functions)
+
+
+def _progress(config: AgentConfig, run: StepRun, ports: Ports) -> Progress | None:
+    if not config.stream:
+        return None
+    from functions.steps.agent.progress import Progress
+
+    return Progress(run, ports.events)
 
 
 def model_id(config: AgentConfig, settings: Settings) -> str:
@@ -167,6 +188,10 @@ def answered(answer: ModelAnswer, config: AgentConfig) -> tuple[Json, str]:
             continue
         if config.output_format == "json_array" and not isinstance(value, list):
             return None, "it is JSON, but not an array"
-        problems = misfits(config.output_schema, value, "the answer") if config.output_schema is not None else []
+        if config.output_schema is None:
+            return value, ""
+        from aslant.inputs import misfits  # many agents have no schema
+
+        problems = misfits(config.output_schema, value, "the answer")
         return value, "; ".join(problem.message for problem in problems[:_SHOWN])
     return None, "it cannot be read as JSON"
