@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "functions" / "README.md"
 WORDS: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "step_types.yaml").read_text("utf-8"))
 DIALECTS = ("steps", "stages", "graph", "tasks", "agents")
-TYPES = [name for name, kind in STEP_TYPES.items() if kind.model is not None and (kind.ready or name in WORDS)]
-INPUTS = ("change", "orders", "results", "version", "status", "text")
+TYPES = [name for name, kind in STEP_TYPES.items() if kind.model is not None]
+INPUTS = ("change", "orders", "results", "version", "status", "text", "dry_run")
 
 HEAD = """# Step types
 
