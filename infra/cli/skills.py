@@ -2,7 +2,7 @@
 
 With --skills the Python functions of a module are shown or called here; otherwise the registry of a running `aslant dev`.
 `add` registers one from a YAML or JSON file with its specification: name, version, description, owner, status (active,
-inactive, deprecated), target (an address or a Lambda function) or code (Python text with a function `execute`, run in the sandbox),
+inactive, deprecated), target (an address or a Lambda function) or code (Python text that defines `execute`, for the sandbox),
 parameters and returns (JSON Schema), rate_limit, circuit_breaker; or spelled as custom agents are, with agent_name,
 tool_specification and implementation. What a version takes, gives and calls never changes; added again, it changes its other
 words, such as the status.

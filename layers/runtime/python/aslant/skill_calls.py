@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from aslant import bootstrap, sandbox, skills
+from aslant import bootstrap, skills
 from aslant.configs.guard import Guard
 from aslant.contracts import Json
 from aslant.errors import SkillNotFound, ValidationError, http_error, retry_after
@@ -114,6 +114,8 @@ def _of_spec(spec: SkillSpec, parameters: Mapping[str, Json], offered: Mapping[s
 
 def _in_sandbox(spec: SkillSpec, arguments: Mapping[str, Json], run: Caller) -> Json:
     """What `execute` of the skill's text returns. Raises SandboxError."""
+    from aslant import sandbox  # few skills need it
+
     script = f"{spec.code}\n\nreturn execute(**input)"
     return sandbox.run(script, {"input": dict(arguments)}, sandbox.Limits(seconds=run.remaining(_LONGEST_CODE)))
 
