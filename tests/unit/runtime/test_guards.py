@@ -12,6 +12,7 @@ from aslant import bootstrap, clock, keys
 from aslant.adapters.dynamo_guards import DynamoRates, DynamoResults, PowertoolsCircuits
 from aslant.configs.guard import Guard
 from aslant.errors import CircuitOpen, HttpError, NotFoundError, RateLimited, ServerError, ValidationError
+from aslant.events import events_of
 from aslant.guards import GuardPorts, guarded, host_of
 from aslant.kept import Kept
 from tests.unit.moto_aws import moto_aws
@@ -61,6 +62,17 @@ def test_a_rate_limit_is_one_for_all_of_a_tenant(time):
     assert guarded(lambda: 2, "http:a", run(), guard, PORTS) == 2
 
 
+def told(endpoint, before=None):
+    """The events that the item of a breaker makes, as powertools has written it."""
+    from aslant.adapters.clients import client
+
+    key = {"pk": {"S": keys.circuits("acme")}, "sk": {"S": keys.circuit("acme", endpoint)}}
+    item = client("dynamodb", REGION).get_item(TableName=TABLE, Key=key)["Item"]
+    assert int(item["ttl"]["N"]) > 0
+    change = {"Keys": key, "NewImage": item, "SequenceNumber": "1" * 21} | ({"OldImage": before} if before else {})
+    return [event.type for event in events_of({"dynamodb": change})]
+
+
 def failing(error):
     def call():
         raise error
@@ -85,6 +97,7 @@ def test_a_breaker_opens_fails_at_once_and_closes(monkeypatch):
     with pytest.raises(CircuitOpen, match="http:down has failed repeatedly") as caught:
         attempt(lambda: pytest.fail("called"))
     assert 0 < caught.value.retry_after <= 31
+    assert told("http:down") == ["circuit_opened"]
     assert guarded(lambda: 1, "http:up", run(), guard, PORTS) == 1
     assert guarded(lambda: 1, "http:down", run("other"), guard, PORTS) == 1
     now = base.CircuitBreakerHandler._now()
@@ -93,6 +106,7 @@ def test_a_breaker_opens_fails_at_once_and_closes(monkeypatch):
         assert [threads.submit(attempt, lambda: "probe").result(), attempt(lambda: "probe")] == ["probe", "probe"]
     monkeypatch.undo()
     assert attempt(lambda: "closed") == "closed"
+    assert told("http:down", {"circuit": {"S": "HALF_OPEN"}}) == ["circuit_closed"]
 
 
 @pytest.mark.parametrize("error", [ValidationError("bad"), HttpError("418"), RateLimited("own limit")])
