@@ -40,7 +40,8 @@ def test_the_commands_exist(command: str, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("text", PARTS, ids=lambda text: text[:8])
 def test_parts_of_definitions_are_what_they_say(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "part.yaml"
-    path.write_text(f"name: part\ndialect: steps\n{text}", encoding="utf-8")
+    rest = "" if "steps:" in text else "steps: [{id: one, type: skill, config: {skill: any}}]\n"
+    path.write_text(f"name: part\ndialect: steps\n{text}{rest}", encoding="utf-8")
     child = tmp_path / "child.yaml"
     child.write_text(
         "dialect: canonical\nid: shop-shelves\ninputs: {goods: {type: array}}\nsteps: [{id: one, type: wait, seconds: 1}]\n",
