@@ -172,6 +172,16 @@ class LocalCloud:
         with self._runtime.lock:
             return list(self._runtime.children.get(arn, ()))
 
+    def items(self, arn: str) -> list[tuple[str, str, int]]:
+        """Executions of the items of its Distributed Maps: ARN, the name of the Map's state, the item's index."""
+        found = []
+        for child in self.children(arn):
+            execution = self._runtime.executions.get(child)
+            item = vars(execution).get("item") if execution is not None else None
+            if execution is not None and item is not None and getattr(execution.exec_worker, "env", None) is not None:
+                found.append((child, *item))
+        return found
+
     def stop(self, arn: str, *, error: str | None = None, cause: str | None = None) -> bool:
         """Stop an execution and those it waits for; False when it had ended already."""
         execution = self._runtime.executions[arn]

@@ -85,6 +85,10 @@ class Family:
             one.tracker.started.clear()
             waiting += [self._join_part(one, arn, path) for arn, path in one.tracker.parts]
             one.tracker.parts.clear()
+            waiting += [
+                self._join_part(one, arn, (*one.tracker.place(state), (state, index)))
+                for arn, state, index in self.cloud.items(one.handle.arn) if arn not in self.members
+            ]
             if one.ended is None:
                 self._open.append(one)
             else:

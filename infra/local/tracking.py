@@ -78,6 +78,10 @@ class Tracker:
                 self._children.add(arn)
                 self.parts.append((arn, visit.path))
 
+    def place(self, state: str) -> tuple[tuple[str, int], ...]:
+        """Where a state was entered last."""
+        return next((visit.path for visit in reversed(self._timeline.visits) if visit.state == state), self._timeline.base)
+
     def part(self, path: tuple[tuple[str, int], ...]) -> Tracker:
         """One for the part that was started at `path`; it keeps the same `progress`."""
         found = Tracker(self._compilation, self._progress)

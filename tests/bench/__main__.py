@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from aslant.step_types import STEP_TYPES
 from tests.bench import records
 from tests.bench.graphs import chain, layered
 from translator.asl.estimate import estimate
+from translator.asl.limits import byte_size, measures
 from translator.diagnostics import Findings, Severity, TranslatorError
 from translator.dialects.convert import convert
 from translator.dialects.registry import DIALECTS
@@ -32,6 +34,7 @@ def main() -> None:
     print("Compile: YAML text to checked ASL")
     for name, make in (("chain", chain), ("layers", layered)):
         _compile(name, make)
+    _largest()
     _spellings()
     print("\nTransitions: what each example costs (loops with 10 items at most)")
     for path in EXAMPLES:
@@ -64,6 +67,25 @@ def _compile(name: str, make: Callable[[int], str]) -> None:
         size = f"{compiled.estimate.bytes / steps:.0f} bytes of ASL a step" if compiled else "more than AWS takes in one machine"
         print(f"  {name:6} {steps:6,} steps  {seconds[steps]:6.2f} s   peak {peak:5.0f} MiB   {size}")
     print(f"  {name:6} ten times the steps take {seconds[10_000] / seconds[1_000]:.1f} times as long")
+
+
+def _largest(steps: int = 20_000) -> None:
+    """About what a definition of 1 MiB can hold: a long line, and waits beside it."""
+    line = steps * 9 // 20
+    text = "dialect: canonical\nid: w\noutputs: {a: 1}\nsteps:\n" + "".join(
+        f"- {{id: s{number}, type: skill, config: {{skill: x}}" + (f", depends_on: [s{number - 1}]" if number else "") + "}\n"
+        for number in range(line)
+    ) + "".join(f"- {{id: t{number}, type: wait, seconds: 1}}\n" for number in range(steps - line))
+    started = time.process_time()
+    (compiled,) = compile_sources([Source(text)])
+    seconds = time.process_time() - started
+    machines = (compiled.definition, *compiled.parts.values())
+    near = [str(one) for machine in machines for one in measures(machine)]
+    print(
+        f"  largest {steps:5,} steps {seconds:6.2f} s   {len(machines)} state machines, the largest of "
+        f"{max(map(byte_size, machines)):,} bytes; near a limit: {', '.join(near) or 'nothing'}; the process had "
+        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB at most"
+    )
 
 
 def _spellings(steps: int = 1_000) -> None:

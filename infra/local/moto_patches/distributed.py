@@ -76,6 +76,7 @@ class MapRun:
             start_date=runtime.clock.now(), cloud_watch_logging_session=None, input_data=text, activity_store={},
         )
         child.quiet = True
+        child.item = (self.given.state_name, index)
         with self.lock:
             if self.over is not None or not self.env.is_running():
                 return

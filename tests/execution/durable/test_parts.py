@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from functions.publish_definition.logic import publish
 from tests.execution.durable.control import TENANT, World, world
 from translator.asl.limits import measures
+from translator.pipeline import Compilation, Source, compile_sources
 
 LIMIT = 9_000  # bytes of a definition in place of a mebibyte
 
@@ -81,6 +85,23 @@ def test_a_cancel_ends_the_parts_too() -> None:
         machines = {arn: one.status for arn, one in there.cloud._runtime.executions.items()}
         assert len(machines) > 2 and "RUNNING" not in machines.values()
         assert "s23" not in there.effects.count()
+
+
+def test_parts_are_published_with_their_workflow() -> None:
+    with world(EACH) as there:
+        def compile(versions: Mapping[str, str]) -> list[Compilation]:
+            return compile_sources([Source("dialect: canonical\n" + line(40, gate=-1))], versions=versions, limit=LIMIT)
+
+        for state in ("new", "unchanged"):
+            (published,) = publish(compile, there.settings, TENANT, role="local")
+            assert published.state == state
+        parts = there.catalog.get(TENANT, "long")["parts"]
+        assert len(parts) == len(set(parts)) == len(compile({})[0].parts) >= 3
+        id = there.start("long", n=1)
+        assert there.status(id, "completed", "failed").status == "completed"
+        assert there.service.output(TENANT, id) == {"first": 2, "last": 40}
+        ran = {one.state_machine.arn for one in there.cloud._runtime.executions.values()}
+        assert ran == {published.machine, *parts}
 
 
 EACH = """
