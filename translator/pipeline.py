@@ -98,19 +98,20 @@ class _Read:
 
 def compile_sources(
     sources: Sequence[Source], *, dialect: str | None = None, strict: bool = False,
-    versions: Mapping[str, str] | None = None, limit: int = MAX_BYTES,
+    versions: Mapping[str, str] | None = None, limit: int = MAX_BYTES, fused: bool = True,
 ) -> list[Compilation]:
     """Compile definitions together: steps of `type: workflow` find the others by id.
 
     `versions`, by workflow, count in place of those that the definitions say. Raises TranslatorError with every finding
     when there is an error, or with `strict` a warning. `limit`: bytes of a definition; from 80 % on it is cut into parts.
+    `fused=False` leaves out what only makes machines cheaper, for tests that compare both.
     """
     reads, everything = _read(sources, dialect, versions or {})
     failing = {"error"} | ({"warning", "unsupported"} if strict else set())
     if any(found.severity in failing for found in everything):
         raise TranslatorError(everything)
     workflows = {read.workflow.id: read.workflow for read in reads if read.workflow is not None}
-    return [_emit(read, workflows, limit) for read in reads]
+    return [_emit(read, workflows, limit, fused=fused) for read in reads]
 
 
 def compile_source(text: str | bytes, *, file: str = "", dialect: str | None = None) -> Compilation:
@@ -206,7 +207,7 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
         read.workflow, read.graph, read.rollback = fold(workflow, graph), graph, rollback
 
 
-def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int) -> Compilation:
+def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int, *, fused: bool) -> Compilation:
     assert read.workflow is not None and read.graph is not None
     findings = read.findings
     check_execution_type(read.workflow, workflows, findings)
@@ -216,13 +217,13 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int) -> Compila
         recorded=undo.recorded if undo is not None else frozenset(), items=undo.items if undo is not None else frozenset(),
         undone_children=undo.children if undo is not None else frozenset(), rolls_back=undo is not None and undo.starts,
         called=any(step.workflow == read.workflow.id for other in workflows.values() for step in other.all_steps()),
-        limit=limit,
+        limit=limit, fused=fused,
     )
     kind = kind_of(read.workflow)
     check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings, parts=emitted.parts)
     for one in emitted.machines if not findings.has_errors else ():
         check_limits(one, emitted.origins, read.workflow, findings, kind=kind, lengths=emitted.lengths)
-    rollback = _emit_rollback(read, undo, workflows, limit) if undo is not None else None
+    rollback = _emit_rollback(read, undo, workflows, limit, fused=fused) if undo is not None else None
     if findings.has_errors:
         raise TranslatorError(findings.sorted())
     figures = estimate(emitted.definition, lengths=emitted.lengths, parts=emitted.parts)
@@ -232,8 +233,12 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int) -> Compila
     )
 
 
-def _emit_rollback(read: _Read, undo: Rollback, workflows: Mapping[str, Workflow], limit: int) -> Compilation:
-    emitted = emit_machine(undo.workflow, undo.graph, workflows, read.findings, recorded=undo.undos, limit=limit)
+def _emit_rollback(
+    read: _Read, undo: Rollback, workflows: Mapping[str, Workflow], limit: int, *, fused: bool
+) -> Compilation:
+    emitted = emit_machine(
+        undo.workflow, undo.graph, workflows, read.findings, recorded=undo.undos, limit=limit, fused=fused
+    )
     check_machine(emitted.definition, emitted.origins, undo.graph, undo.workflow, read.findings, parts=emitted.parts)
     for one in emitted.machines if not read.findings.has_errors else ():
         check_limits(one, emitted.origins, undo.workflow, read.findings, kind="STANDARD", lengths=emitted.lengths)

@@ -70,6 +70,8 @@ class Machine:
     questions: dict[str, list[str]] = field(default_factory=dict)  # step -> choices whose first way leads back to it
     claims: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # step -> what of its result must stay in the machine
     lengths: dict[str, int] = field(default_factory=dict)  # the state of a loop -> how many items it has, where that is known
+    total: set[str] = field(default_factory=set)  # choices that belong to no step and whose conditions cannot fail
+    routed: set[str] = field(default_factory=set)  # those of them that ask which outcome another choice had
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)  # placeholder -> a machine that runs a part of the body
     distributed: Mapping[str, Distribution] = field(default_factory=dict)  # loops that run as Distributed Maps
     # What executions inside of this one read of what is around them: parts of the input, and values by name with their home.

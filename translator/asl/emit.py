@@ -19,6 +19,7 @@ from translator.asl.retries import retry_rules
 from translator.asl.spread import note_failure, spread
 from translator.asl.values import Bind, literal, query
 from translator.asl.variables import follows
+from translator.expressions.failing import may_fail
 from translator.expressions.jsonata import text_literal
 from translator.expressions.tree import Slot
 from translator.model.workflow import Step
@@ -115,6 +116,8 @@ def _states_of(machine: Machine, block: Block, run: Run, following: str | None, 
     if skip:
         state["Assign"] = skip
     name = machine.add(block, step, "condition", state, "when")
+    if not may_fail(step.when):
+        machine.total.add(name)
     if writer.deferred.expressions:
         return tasks.evaluate_state(machine, block, run, writer.deferred, name, following)
     return name
@@ -454,4 +457,6 @@ def _conditional(
     name = machine.states.new(first.id, "if")
     block.states[name] = state
     machine.origins[name] = Origin(about.id, "condition", first.at)
+    machine.total.add(name)
+    machine.routed.add(name)
     return name

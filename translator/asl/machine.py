@@ -13,6 +13,7 @@ from translator.asl.claims import claim_rules
 from translator.asl.distribution import Distribution, distribute
 from translator.asl.emit import body_block, emit
 from translator.asl.failures import CAUSE, error_from, left_inside, name_failed_steps, tells_statuses
+from translator.asl.fuse import fuse
 from translator.asl.limits import HANDLED, MAX_BYTES, MAX_EVENTS, byte_size
 from translator.asl.parts import AIM, Cut
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, runs
@@ -58,7 +59,7 @@ def emit_machine(
     workflow: Workflow, graph: Graph, children: Mapping[str, Workflow], findings: Findings, *,
     recorded: frozenset[str] = frozenset(), items: frozenset[str] = frozenset(),
     undone_children: frozenset[str] = frozenset(), rolls_back: bool = False, called: bool = False,
-    limit: int = MAX_BYTES,
+    limit: int = MAX_BYTES, fused: bool = True,
 ) -> Emitted:
     """The state machine of a checked workflow. Lambda and child machine names are placeholders (`${function_http}`).
 
@@ -68,7 +69,9 @@ def emit_machine(
     Beyond `HANDLED` of AWS's limit, or of `limit` bytes, parts of it become machines of their own (`parts.py`).
     """
     distributed = distribute(workflow, graph)
-    about = _Asked(workflow, graph, children, findings, recorded, items, undone_children, rolls_back, called, distributed)
+    about = _Asked(
+        workflow, graph, children, findings, recorded, items, undone_children, rolls_back, called, distributed, fused
+    )
     aim = Cut(workflow, distributed, AIM * limit, AIM * MAX_EVENTS)
     size, events = aim.whole(graph.body)
     whole = workflow.settings.execution == "express" or (size <= limit and events <= HANDLED * MAX_EVENTS)
@@ -99,10 +102,11 @@ class _Asked(NamedTuple):
     rolls_back: bool
     called: bool
     distributed: dict[str, Distribution]
+    fused: bool
 
 
 def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
-    workflow, graph, children, findings, recorded, items, undone_children, rolls_back, called, distributed = asked
+    workflow, graph, children, findings, recorded, items, undone_children, rolls_back, called, distributed, fused = asked
     planner = Planner(graph, workflow, distributed, cut)
     outer = planner.frame(None)
     guarded = rolls_back or bool(workflow.finally_ or any("failed" in note.on for note in workflow.notifications))
@@ -155,8 +159,11 @@ def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
     definition: dict[str, Any] = {"Comment": _comment(workflow), "QueryLanguage": "JSONata"}
     if workflow.settings.timeout is not None:
         definition["TimeoutSeconds"] = max(1, math.ceil(workflow.settings.timeout))
+    definition |= close(block, start)
+    for one in (definition, *machine.parts.values()) if fused else ():
+        fuse(one, machine.origins, machine.total, machine.routed)
     return Emitted(
-        definition | close(block, start), machine.origins, machine.functions, machine.workflows, machine.rollbacks,
+        definition, machine.origins, machine.functions, machine.workflows, machine.rollbacks,
         machine.lengths, machine.parts,
     )
 
@@ -249,6 +256,7 @@ def _guarded(
                     "Choices": [{"Condition": query(f"$exists(${machine.failure}.error)"), "Next": badly}],
                     "Default": machine.target(block, well),
                 })
+                machine.total.add(well)
             well = badly = emit(machine, block, part, well)
     inner = body_block(machine, body, machine.workflow.id)
     after_failure = _rollback(machine, block, badly) if rolls_back else badly
