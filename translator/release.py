@@ -18,7 +18,7 @@ from translator.graph.scope import Scope
 from translator.model.values import is_node, nodes_of, reads_of
 from translator.model.workflow import Step
 from translator.passes.fold import as_node, variable_step
-from translator.passes.triggers import trigger_facts
+from translator.passes.triggers import trigger_facts, webhook_facts
 from translator.pipeline import Compilation
 from translator.rollback.build import has_ending, has_undoing
 
@@ -53,6 +53,8 @@ def release_of(
     )
     if triggers := trigger_facts(workflow):
         release["triggers"] = triggers
+    if webhooks := webhook_facts(workflow):
+        release["webhooks"] = webhooks
     if parts:
         release["parts"] = [*parts]
     if rollback and has_undoing(workflow):

@@ -15,14 +15,14 @@ from aslant import bootstrap, observability
 from aslant.access import Caller, caller_of
 from aslant.errors import AuthenticationError, PayloadTooLarge, StepError
 from aslant.settings import Settings
-from functions.api import approvals, executions, links, problems, system, workflows
+from functions.api import approvals, executions, hooks, links, problems, system, workflows
 from functions.api.description import describe
 from functions.api.permissions import ROUTES
 from translator.diagnostics import TranslatorError
 
 PREFIX = "/api/v1"
 MAX_BODY = 2_000_000  # bytes
-_ROUTERS = (workflows.router, executions.router, approvals.router)
+_ROUTERS = (workflows.router, executions.router, approvals.router, hooks.router)
 
 
 @functools.cache

@@ -22,7 +22,8 @@ _DEFINITION = {
 }
 _TAKES_DEFINITION = (("post", "/workflows"), ("put", "/workflows/{workflow_id}"))
 _CHECKPOINT = ("delete", "/executions/{execution_id}/checkpoints/{number}")
-_ALSO = {("post", "/workflows"): "201", ("post", "/workflows/{workflow_id}/execute"): "202"}  # with the body of 200
+_ALSO = {("post", "/workflows"): "201", ("post", "/workflows/{workflow_id}/execute"): "202",
+    ("post", "/hooks/{hook_id}"): "202"}  # with the body of 200
 _EMPTY = {_CHECKPOINT: "204", ("get", "/workflows/{workflow_id}"): "304"}
 _TEXTS = {
     ("get", "/workflows/{workflow_id}/versions/{version}"): ("text/plain",),

@@ -315,3 +315,31 @@ class WorkflowView(WorkflowDocument):
 class Health(Given):
     status: str
     checks: dict[str, str] = {}
+
+
+class Hooked(Given):
+    """The execution that a call of a webhook stands for; the same call again gives the same."""
+
+    execution: str
+
+
+class WebhookDocument(Given):
+    id: str
+    url: str
+    secret: str
+    header: str
+    timestamp: bool
+
+
+class ScheduleDocument(Given):
+    id: str
+    expression: str
+    timezone: str
+    overlap: str
+    enabled: bool
+    next: list[Moment]
+
+
+class TriggersDocument(Given):
+    schedules: list[ScheduleDocument]
+    webhooks: list[WebhookDocument]

@@ -27,6 +27,7 @@ ROUTES: Mapping[tuple[str, str], Rule | None] = {
     ("GET", "/openapi.json"): None,
     ("GET", "/approvals/answer"): None,   # its signed link is the right to see it
     ("POST", "/approvals/answer"): None,
+    ("POST", "/hooks/{hook_id}"): None,   # its call is signed
     ("POST", "/workflows"): ("create", None),
     ("GET", "/workflows"): ("read", None),
     ("GET", "/workflows/{workflow_id}"): ("read", _of_workflow),
@@ -43,6 +44,7 @@ ROUTES: Mapping[tuple[str, str], Rule | None] = {
     ("GET", "/workflows/{workflow_id}/graph"): ("read", _of_workflow),
     ("GET", "/workflows/{workflow_id}/estimate"): ("read", _of_workflow),
     ("GET", "/workflows/{workflow_id}/schema"): ("read", _of_workflow),
+    ("GET", "/workflows/{workflow_id}/triggers"): ("read", _of_workflow),
     ("POST", "/workflows/{workflow_id}/execute"): ("execute", None),
     ("GET", "/workflows/{workflow_id}/executions"): ("read", _of_workflow),
     ("GET", "/executions"): ("read", None),

@@ -5,15 +5,18 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from aslant import bootstrap, documents
+from aslant import bootstrap, clock, documents, schedules, webhooks
 from aslant.catalog import MAX_DEFINITION, Catalog, DefinitionRecord, WorkflowRecord, Written
 from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PayloadTooLarge, ValidationError
+from aslant.releases import TriggerFacts, WebhookFacts
 from functions.api import models
 from functions.api.problems import PreconditionFailed
 from functions.api.request import Cursor, Limit, body_of, caller_of, header, revision_of
@@ -184,6 +187,32 @@ def estimate(workflow_id: str, version: Version = None) -> dict[str, Any]:
 def schema(workflow_id: str, version: Version = None) -> dict[str, Any]:
     inputs = _of(workflow_id, version)[1].workflow.inputs
     return {"inputs": None if inputs is None else {name: dict(value) for name, value in inputs.items()}}
+
+
+@router.get("/workflows/<workflow_id>/triggers", tags=["workflows"], summary="What starts the published version by itself")
+def triggers(workflow_id: str) -> models.TriggersDocument:
+    settings, caller = caller_of(router)
+    release = bootstrap.releases(settings).get(caller.tenant, workflow_id)
+    now = datetime.fromtimestamp(clock.now(), UTC)
+
+    def schedule(one: TriggerFacts) -> models.ScheduleDocument:
+        found = islice(schedules.moments(schedules.read(one["expression"], one["timezone"]), now), 5)
+        return models.ScheduleDocument(
+            id=one["id"], expression=one["expression"], timezone=one["timezone"], overlap=one["overlap"],
+            enabled=one["enabled"], next=[moment.isoformat().replace("+00:00", "Z") for moment in found],
+        )
+
+    def webhook(one: WebhookFacts) -> models.WebhookDocument:
+        path = webhooks.address(webhooks.Hook(caller.tenant, workflow_id, one["id"]))
+        url = f"{settings.public_url.rstrip('/')}/api/v1/hooks/{path}"
+        return models.WebhookDocument(
+            id=one["id"], url=url, secret=one["secret"], header=one["header"], timestamp=one["timestamp"]
+        )
+
+    return models.TriggersDocument(
+        schedules=[schedule(one) for one in release.get("triggers", ())],
+        webhooks=[webhook(one) for one in release.get("webhooks", ())],
+    )
 
 
 def _written(dialect: str | None) -> tuple[Compilation, Written]:

@@ -9,3 +9,6 @@ TRIGGER_CONFIG = Rule("T001", Severity.ERROR, "trigger that cannot start anythin
     " as one moment; its time zone is an IANA name such as Europe/Berlin.")
 TRIGGER_GUESSED = Rule("T002", Severity.WARNING, "schedule that can be read in more than one way",
     "The schedule was read as the message says. Write it out if something else is meant.")
+NO_SECRET = Rule("T003", Severity.WARNING, "webhook that nobody can call",
+    "Whoever calls a webhook signs what it sends with a secret that both sides know. Store one for the tenant, and name it:"
+    " `config: {secret: shop_webhook}`.")

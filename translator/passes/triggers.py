@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from aslant.configs.base import Config
 from aslant.configs.check import problems
-from aslant.configs.triggers import ScheduleTrigger
+from aslant.configs.triggers import ScheduleTrigger, WebhookTrigger
 from aslant.errors import ValidationError
-from aslant.releases import TriggerFacts
+from aslant.releases import TriggerFacts, WebhookFacts
 from translator.diagnostics import Findings, Position
 from translator.findings import triggers as rules
 from translator.model.workflow import Workflow
 from translator.source import plain, position_of
 
+_MODELS: Mapping[str, type[Config]] = {"schedule": ScheduleTrigger, "webhook": WebhookTrigger}
+
 
 def check_triggers(workflow: Workflow, findings: Findings) -> None:
     """Findings for triggers that cannot be, or that say less than they need to."""
     for index, trigger in enumerate(workflow.triggers):
-        if trigger.get("type") != "schedule":
+        model = _MODELS.get(str(trigger.get("type")))
+        if model is None:
             continue
         config = plain(trigger.get("config") or {})
-        wrong = problems(ScheduleTrigger, config)
+        wrong = problems(model, config)
         for path, message in wrong:
             key = ".".join(map(str, path))
             findings.add(rules.TRIGGER_CONFIG, f"{key}: {message}" if key else message, _at(workflow, index, path))
-        if wrong:
+        if model is WebhookTrigger and not wrong and not config.get("secret"):
+            message = "a webhook without a `secret` is called by nobody: name the secret that callers sign with"
+            findings.add(rules.NO_SECRET, message, _at(workflow, index, ()))
+        if wrong or model is WebhookTrigger:
             continue
         when = next((key for key in ("schedule", "cron", "every", "at") if key in config), "schedule")
         try:
@@ -48,6 +56,24 @@ def trigger_facts(workflow: Workflow) -> list[TriggerFacts]:
             "id": f"schedule-{len(facts) + 1}", "type": "schedule", "expression": schedule.expression,
             "timezone": schedule.timezone, "input": config.input, "overlap": config.overlap, "enabled": config.enabled,
         })  # fmt: skip
+    return facts
+
+
+def webhook_facts(workflow: Workflow) -> list[WebhookFacts]:
+    """The webhooks of a checked workflow that can be called."""
+    facts: list[WebhookFacts] = []
+    number = 0
+    for trigger in workflow.triggers:
+        if trigger.get("type") != "webhook":
+            continue
+        number += 1
+        config = WebhookTrigger.model_validate(plain(trigger.get("config") or {}))
+        if config.secret and config.enabled:
+            facts.append({
+                "id": f"webhook-{number}", "secret": config.secret, "header": config.header, "timestamp": config.timestamp,
+                "window": config.window, "input": config.input,
+                "fields": {key: str(value) for key, value in config.fields.items()},
+            })  # fmt: skip
     return facts
 
 

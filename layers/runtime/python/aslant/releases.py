@@ -59,6 +59,18 @@ class TriggerFacts(TypedDict):
     enabled: bool
 
 
+class WebhookFacts(TypedDict):
+    """An address that starts the workflow. `secret` is the name of one; `fields` are inputs by their path in the body."""
+
+    id: str
+    secret: str
+    header: str
+    timestamp: bool
+    window: float
+    input: dict[str, Json]
+    fields: dict[str, str]
+
+
 class Release(TypedDict):
     """One version. `machine`, `rollback` and `ending` are ARNs of state machines: `rollback` undoes what an execution did,
     `ending` runs `finally` of one that was cancelled. `parts` run parts of `machine`, which would be too large otherwise.
@@ -76,6 +88,7 @@ class Release(TypedDict):
     settings: ReleaseSettings
     inputs: NotRequired[dict[str, Json] | None]
     triggers: NotRequired[list[TriggerFacts]]
+    webhooks: NotRequired[list[WebhookFacts]]
     contents: NotRequired[str]  # a hash over all that was published, the workflows that it calls included
 
 

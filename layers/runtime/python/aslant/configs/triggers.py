@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from aslant.configs.base import Config, Data, Flag, Name, Text
+from aslant.configs.base import MAYBE, Config, Data, Flag, Name, Scalars, Text
 from aslant.errors import ValidationError
 from aslant.schedules import Schedule, read, zone
 
@@ -54,3 +54,23 @@ class ScheduleTrigger(Config):
         if self.at:
             return read(f"at({self.at})", self.timezone)
         return read(self.cron or self.schedule, self.timezone)
+
+
+class WebhookTrigger(Config):
+    """Starts an execution when somebody posts to its address with the right signature."""
+
+    path: Text = ""
+    """A name for people; the address is made when the workflow is published."""
+    secret: Name = ""
+    """The name of the secret that signs: HMAC-SHA256 over `<timestamp>.<body>`, or the body alone without timestamps."""
+    header: Name = "X-Signature-256"
+    """The header with `sha256=<hexadecimal signature>`."""
+    timestamp: Flag = True
+    """Whether X-Timestamp (epoch seconds) must come with it and be signed."""
+    window: Annotated[float, Field(ge=1, le=86_400), MAYBE] = 300
+    """Seconds that a timestamp may lie off."""
+    input: Data = Field(default_factory=dict)
+    """The input, under what the body gives."""
+    fields: Scalars = Field(default_factory=dict)
+    """Inputs by where they are in the body (`order.id`); without, the body as a whole is the input."""
+    enabled: Flag = True

@@ -1,0 +1,39 @@
+"""Webhooks: a signed call starts an execution."""
+
+from __future__ import annotations
+
+import base64
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
+
+from aslant import bootstrap, clock, webhooks
+from aslant.errors import NotFoundError
+from aslant.settings import Settings
+from functions.api import models
+
+router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
+
+
+@router.post("/hooks/<hook_id>", tags=["hooks"], summary="Start the workflow of a webhook; the call is signed")
+def call(hook_id: str) -> Response[models.Hooked]:
+    settings = Settings.read()
+    hook = webhooks.hook_of(hook_id)
+    event = router.current_event
+    body = base64.b64decode(event.body or "") if event.is_base64_encoded else (event.body or "").encode()
+    headers = {str(name).lower(): str(value) for name, value in event.headers.items()}
+    unknown = NotFoundError("there is no such webhook")
+    try:
+        release = bootstrap.releases(settings).get(hook.tenant, hook.workflow)
+    except NotFoundError:
+        raise unknown from None
+    facts = next((one for one in release.get("webhooks", ()) if one["id"] == hook.trigger), None)
+    if facts is None:
+        raise unknown
+    secret = bootstrap.secrets(settings).get(hook.tenant, facts["secret"])
+    webhooks.check(facts, secret, headers, body, clock.now())
+    started = bootstrap.executions(settings).start(
+        hook.tenant, hook.workflow, webhooks.input_of(facts, body), user=webhooks.USER,
+        key=f"{hook.trigger}@{webhooks.delivery(headers, body)}", trigger={"type": "webhook", "id": hook.trigger},
+    )  # fmt: skip
+    return Response(status_code=202, content_type="application/json", body=models.Hooked(execution=started.id))
