@@ -9,6 +9,7 @@ from aslant import compensation
 from aslant.configs.compensate import CompensateConfig
 from aslant.contracts import Json, StepResult
 from aslant.errors import ConflictError, RollbackIncomplete
+from aslant.executions.launch import machine_input
 from aslant.executions.records import Execution
 from aslant.executions.states import TRANSITIONS
 from aslant.executions.store import ExecutionStore
@@ -22,7 +23,10 @@ def compensate(config: CompensateConfig, run: StepRun, store: ExecutionStore, no
     if config.action == "values":
         table = config.reads.get(config.step) or {}
         records = store.steps(run.tenant, run.execution, outputs=True)
-        return result(compensation.values(records, table, config.iteration))
+        found = compensation.values(records, table, config.iteration)
+        if (child := table.get("child")) and found["child"][child] is None:
+            found["child"][child] = _about(store, run, child, tuple(config.iteration))
+        return result(found)
     if config.action == "plan":
         return result(_plan(config, run, store, now))
     return result(_finish(config, run, store))
@@ -35,15 +39,23 @@ def _plan(config: CompensateConfig, run: StepRun, store: ExecutionStore, now: in
     if decision.action not in compensation.UNDOING:
         return nothing
     records = store.steps(run.tenant, run.execution)
-    undo = compensation.undos(records, config.plan.get("undo") or {})
+    wanted = config.plan.get("undo") or {}
+    stopped: dict[compensation.Place, int] = {}
+    # When a step fails, what runs beside it may not have come to rest yet: then only what has completed is undone.
+    if config.request.get("by") != "failure" and any(one.get("child") for one in wanted.values()):
+        stopped = {
+            place: 1000 * child.changed_at for place, child in _children(store, run).items() if child.status == "cancelled"
+        }
+    undo = compensation.undos(records, wanted, stopped)
     pending = tuple(map(compensation.label, undo)) + decision.steps
 
     failed = config.request.get("by") == "failure"
+    by_parent = _by_parent(config)
     earlier = compensation.undone(records)
 
     def begin(before: Execution) -> bool:
         # Not undone until it is: a rollback that breaks off leaves behind what it did not come to.
-        if before.status == "rolling_back":
+        if before.status == "rolling_back" or by_parent:
             undone = tuple(dict.fromkeys((*before.undone, *earlier)))
             store.amend(before, replace(before, undone=undone, not_undone=pending))
         elif failed and before.status not in ("pending", "running"):
@@ -64,7 +76,7 @@ def _finish(config: CompensateConfig, run: StepRun, store: ExecutionStore) -> Js
     left = made.not_undone + made.failed
 
     def note(before: Execution) -> bool:
-        if before.status == "rolling_back":
+        if before.status == "rolling_back" or _by_parent(config):
             undone = tuple(dict.fromkeys((*before.undone, *made.undone)))
             store.amend(before, replace(before, undone=undone, not_undone=left))
         return True
@@ -73,6 +85,30 @@ def _finish(config: CompensateConfig, run: StepRun, store: ExecutionStore) -> Js
     if left:
         raise RollbackIncomplete(f"not undone: {', '.join(left)}")
     return {"undone": list(made.undone), "not_undone": []}
+
+
+def _by_parent(config: CompensateConfig) -> bool:
+    """Whether a parent undoes the execution, which has ended: it keeps its status."""
+    return config.request.get("by") == "parent"
+
+
+def _children(store: ExecutionStore, run: StepRun) -> dict[compensation.Place, Execution]:
+    """The latest execution that each step has started."""
+    found: dict[compensation.Place, Execution] = {}
+    for child in sorted(store.children(run.tenant, run.execution), key=lambda child: child.attempt):
+        execution = store.read(run.tenant, child.id)
+        if execution is not None:
+            found[child.step, child.iteration] = execution
+    return found
+
+
+def _about(store: ExecutionStore, run: StepRun, step: str, iteration: tuple[int, ...]) -> Json:
+    """What the child of a step was started with, if the step did not come to record it."""
+    child = _children(store, run).get((step, iteration))
+    if child is None:
+        return None
+    own = [one for one in store.runs(child.tenant, child.id) if one.own]
+    return machine_input(store.input(child.tenant, child.id), child, own[-1]) if own else None
 
 
 def _change(run: StepRun, store: ExecutionStore, change: Callable[[Execution], bool]) -> bool:

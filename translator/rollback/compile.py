@@ -138,7 +138,10 @@ def _fill(
 
     tables = {owner: made for owner in undoing.undone if (made := table(owner))}
     plan: dict[str, Any] = {
-        "undo": {name: {"failed": True} if step.undo_failed else {} for name, step in undoing.undone.items()},
+        "undo": {
+            name: ({"failed": True} if step.undo_failed else {}) | ({"child": True} if name in undoing.children else {})
+            for name, step in undoing.undone.items()
+        },
         "steps": [step.id for step in workflow.rollback],
         "rules": [_rule(reaction) for reaction in _general(workflow)],
         "own": _own(workflow, main),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from aslant import bootstrap
@@ -37,6 +37,12 @@ class World:
         cloud.rule("executions", NOTICES, "aslant-record-execution")
         self.store = bootstrap.execution_store(settings)
         self.executions = bootstrap.executions(settings)
+
+    def wait(self, what: Callable[[], object]) -> None:
+        end = time.monotonic() + 60
+        while not what():
+            assert time.monotonic() < end
+            time.sleep(0.02)
 
     def until(self, id: str, *statuses: str) -> Execution:
         end = time.monotonic() + 60

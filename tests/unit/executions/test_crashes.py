@@ -75,6 +75,7 @@ CALLS: dict[str, tuple[str, Call]] = {
     "restore": ("paused", lambda service: service.restore("acme", "x1", 1, by="bob")),
     "retry": ("failed", lambda service: service.retry("acme", "x1", by="bob")),
     "rerun": ("completed", lambda service: service.rerun("acme", "x1", "call", by="bob")),
+    "rollback of a paused one": ("paused", lambda service: service.rollback("acme", "x1", by="bob")),
     "rollback": ("failed", lambda service: service.rollback("acme", "x1", by="bob")),
 }  # fmt: skip
 

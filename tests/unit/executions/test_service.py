@@ -16,7 +16,7 @@ from aslant.errors import (
     PayloadTooLarge,
     ValidationError,
 )
-from aslant.executions.records import Child, Failure, Parent
+from aslant.executions.records import Child, Failure, Parent, Run
 from aslant.executions.states import STATUSES
 from tests.unit.executions.memory import T0, Budget, World, facts, release
 
@@ -415,6 +415,31 @@ def test_cancel_with_compensation():
     assert rolling.status == "rolling_back"
     assert world.service.cancel("acme", made.id, by="bob", compensate=True) == rolling
     assert world.machines.running == [f"{made.id}-r2"]
+
+
+def undoing_family() -> tuple[World, str]:
+    world, root = family()
+    flow = world.releases.get("acme", "flow")
+    world.releases.put("acme", {**flow, "rollback": "arn:aws:states:us-east-1:123456789012:stateMachine:flow-rollback"})
+    return world, root
+
+
+def test_children_of_a_paused_execution_that_is_undone_end_as_cancelled():
+    world, root = undoing_family()
+    world.service.pause("acme", root, by="bob")
+    assert world.service.rollback("acme", root, by="bob").status == "rolling_back"
+    assert [world.service.get("acme", id).status for id in ("c1", "c2", "g")] == ["cancelled"] * 3
+    assert world.machines.running == [f"{root}-r2"]
+
+
+def test_a_child_left_paused_by_a_parent_that_was_undone_is_ended_by_looking():
+    world, root = undoing_family()
+    paused = world.service.pause("acme", root, by="bob")
+    rolled = replace(paused, status="rolled_back", run=2, arn="undone")
+    run = Run(2, "undone", "undo", "1.0.0", "rollback", "bob", T0, status="SUCCEEDED")
+    world.store.transition(paused, rolled, by="engine", run=run)
+    for id in ("g", "c1", "c2"):
+        assert world.service.reconcile("acme", id).status == "cancelled"
 
 
 def test_nothing_to_undo_is_said(world):

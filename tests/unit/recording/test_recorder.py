@@ -223,6 +223,21 @@ def test_a_child_that_was_stopped_with_its_parent_becomes_that_too(
     assert child is not None and child.status == status
 
 
+@pytest.mark.parametrize(("why", "status", "number", "then"), [
+    ("rollback", "rolling_back", 1, "cancelled"), ("rollback", "rolled_back", 1, "cancelled"), ("finally", "cancelled", 1, "cancelled"),
+    ("retry", "running", 1, "running"), ("finally", "cancelled", 2, "running"),
+])
+def test_a_child_that_starts_late_ends_when_its_parent_is_undone_or_ended(
+    recorder: Recorder, store: MemoryStore, why: str, status: Status, number: int, then: str
+) -> None:
+    """`number`: of the child's run; the parent's is 2."""
+    parent = started(store, id="p1")
+    run = Run(2, arn("p1-r2"), MACHINE, "1.0.0", why, "ada", 1)
+    store.transition(parent, replace(parent, status=status, run=2, arn=run.arn), by="ada", run=run)
+    child = record(recorder, notice("RUNNING", number, id="c1", parent=PARENT))
+    assert child is not None and child.status == then
+
+
 def test_the_next_run_of_a_parent_starts_its_child_again(recorder: Recorder, store: MemoryStore, machines: FakeMachines) -> None:
     parent = started(store, id="p1")
     record(recorder, notice("RUNNING", id="c1", parent=PARENT))

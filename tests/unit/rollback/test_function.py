@@ -11,7 +11,8 @@ import pytest
 
 from aslant import bootstrap
 from aslant.errors import ConflictError, RollbackIncomplete
-from aslant.executions.records import Execution, Run, StepRecord
+from aslant.executions.family import adopted
+from aslant.executions.records import Child, Execution, Run, StepRecord
 from functions.compensate.handler import handler
 from tests.unit.executions.memory import MemoryExecutions
 
@@ -135,3 +136,50 @@ def test_a_record_that_changes_meanwhile_is_read_again(store: MemoryExecutions, 
 def test_an_execution_without_a_record_is_undone_all_the_same(store: MemoryExecutions) -> None:
     store.executions.clear()
     assert len(call("plan")["undo"]) == 3
+
+
+def child_of(store: MemoryExecutions, id: str, status: Any, *, attempt: int = 0, changed_at: int = 1) -> None:
+    info = {"id": id, "tenant": "acme", "workflow": "below", "version": "1.0.0", "run": 1, "user": "ada",
+            "parent": {"execution": "exec-0001", "step": "call", "iteration": [1], "attempt": attempt}}  # fmt: skip
+    made, given, run = adopted(info, arn=f"arn-{id}", machine="below", started_at=1, given={"input": {"n": 7}})
+    store.create(replace(made, status=status, changed_at=changed_at), given, run)
+    store.add_child("acme", "exec-0001", Child(id, "call", (1,), attempt))
+
+
+STOPPED = {"undo": {"charge": {}, "call": {"child": True}}}
+
+
+def test_a_child_that_was_stopped_with_its_parent_is_undone_first(store: MemoryExecutions) -> None:
+    child_of(store, "k0", "failed")
+    child_of(store, "k1", "cancelled", attempt=1, changed_at=2)
+    become(store, "rolling_back")
+    plan = call("plan", plan=STOPPED, request={"by": "request"})
+    assert plan["undo"] == [{"step": "call", "iteration": [1]}, {"step": "charge", "iteration": []}]
+    about = call("values", step="call", iteration=[1], reads={"call": {"child": "call"}})["child"]["call"]
+    assert (about["input"], about["execution"]["id"], about["execution"]["run"]) == ({"n": 7}, "k1", 1)
+    assert about["execution"]["parent"] == {"execution": "exec-0001", "step": "call", "iteration": [1], "attempt": 1}
+
+
+@pytest.mark.parametrize("status", ["failed", "completed", "running"])
+def test_a_child_that_was_not_stopped_is_undone_by_what_is_recorded_of_its_step(store: MemoryExecutions, status: str) -> None:
+    child_of(store, "k", status)
+    become(store, "rolling_back")
+    assert call("plan", plan=STOPPED, request={"by": "request"})["undo"] == [{"step": "charge", "iteration": []}]
+
+
+def test_a_failure_undoes_no_child_that_is_beside_it(store: MemoryExecutions) -> None:
+    child_of(store, "k", "cancelled")
+    plan = STOPPED | {"rules": [{"errors": ["NetworkError"], "action": "compensate"}]}
+    assert call("plan", plan=plan)["undo"] == [{"step": "charge", "iteration": []}]
+
+
+def test_what_a_parent_undoes_keeps_its_status(store: MemoryExecutions) -> None:
+    become(store, "cancelled")
+    call("plan", request={"by": "parent", "action": "compensate"})
+    found = store.read(*KEY)
+    assert found is not None and (found.status, found.not_undone) == ("cancelled", ("charge", "reserve[1]", "reserve[0]"))
+    undo = [{"step": "charge", "iteration": []}, {"step": "reserve", "iteration": [1]}, {"step": "reserve", "iteration": [0]}]
+    call("finish", request={"by": "parent"}, undo=undo, results=[True] * 3, steps={})
+    found = store.read(*KEY)
+    assert found is not None and (found.status, found.undone, found.not_undone) == (
+        "cancelled", ("charge", "reserve[1]", "reserve[0]"), ())

@@ -12,6 +12,7 @@ from aslant.error_names import ALL
 from aslant.executions.records import StepRecord
 
 Json = Any
+Place = tuple[str, tuple[int, ...]]
 UNDOING = frozenset({"rollback", "compensate"})
 
 
@@ -50,10 +51,13 @@ def decide(request: Mapping[str, Json], plan: Mapping[str, Json]) -> Decision:
     return Decision("fail", ())
 
 
-def undos(records: Iterable[StepRecord], wanted: Mapping[str, Mapping[str, Json]]) -> list[dict[str, Json]]:
+def undos(
+    records: Iterable[StepRecord], wanted: Mapping[str, Mapping[str, Json]], stopped: Mapping[Place, int] | None = None
+) -> list[dict[str, Json]]:
     """What is undone, newest completion first: {step, iteration}. `wanted` has the steps with a compensation.
 
-    A step that failed is undone where its entry says `failed`; what was undone already is not undone again.
+    A step that failed is undone where its entry says `failed`; what was undone already is not undone again. `stopped` are
+    steps whose child was stopped half way, and when (epoch microseconds): it undoes what it did where the entry says `child`.
     """
     known = list(records)
     done = {(record.step, record.iteration) for record in known if record.status == "completed"}
@@ -63,8 +67,13 @@ def undos(records: Iterable[StepRecord], wanted: Mapping[str, Mapping[str, Json]
         and (record.status == "completed" or record.status == "failed" and wanted[record.step].get("failed"))
         and (undo_id(record.step), record.iteration) not in done
     ]
-    found.sort(key=lambda record: (record.finished_at or 0, record.started_at, record.step, record.iteration), reverse=True)
-    return [{"step": record.step, "iteration": list(record.iteration)} for record in found]
+    order = [(record.finished_at or 0, record.started_at, record.step, record.iteration) for record in found]
+    ended = {(record.step, record.iteration) for record in known if record.status in ("completed", "failed")}
+    order += [
+        (at, at, step, iteration) for (step, iteration), at in (stopped or {}).items()
+        if wanted.get(step, {}).get("child") and (step, iteration) not in ended and (undo_id(step), iteration) not in done
+    ]
+    return [{"step": step, "iteration": list(iteration)} for _, _, step, iteration in sorted(order, reverse=True)]
 
 
 def undone(records: Iterable[StepRecord]) -> tuple[str, ...]:

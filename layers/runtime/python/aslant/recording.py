@@ -13,7 +13,7 @@ from typing import Any
 from aslant import observability, ports, prices, sla
 from aslant.claims import Claims
 from aslant.errors import ConflictError, NotFoundError
-from aslant.executions.family import ApprovalControl, changed_to, retention
+from aslant.executions.family import ApprovalControl, changed_to, parents_status, retention
 from aslant.executions.records import Child, Execution, Failure, Parent, Run
 from aslant.executions.states import FINAL, TRANSITIONS, Status
 from aslant.executions.store import NOTHING, ExecutionStore
@@ -158,7 +158,7 @@ class Recorder:
             return execution  # it has ended meanwhile, or goes on although the execution has ended
         if execution.status == "pending":
             execution = self._to(execution, "running", "", release)
-        held = self._parents_status(execution)
+        held = parents_status(self.store, execution)
         if execution.status == "running" and held is not None:
             execution = self._to(execution, held, f"its parent is {held}", release)
         if execution.status in _HELD:
@@ -240,9 +240,9 @@ class Recorder:
         result = _RESULT[notice.status]
         if execution.status in ("pending", "running"):
             if notice.status == "ABORTED":
-                return self._parents_status(execution) or "cancelled"
+                return parents_status(self.store, execution) or "cancelled"
             if notice.status == "FAILED" and _by_a_stopped_child(notice):
-                return self._parents_status(execution) or result  # stopping a family may reach the children first
+                return parents_status(self.store, execution) or result  # stopping a family may reach the children first
             return result
         if execution.status != "rolling_back":
             return None
@@ -255,21 +255,6 @@ class Recorder:
             return "timed_out"
         # What is still to be undone is noted before the first undo, so one that broke off is told by it.
         return "failed" if execution.not_undone else "rolled_back"
-
-    def _parents_status(self, execution: Execution) -> Status | None:
-        """paused or cancelled, when a parent is that, or one of its parents, and this belongs to its latest run.
-
-        A machine that is stopped may take its children with it before the parent between has been marked.
-        """
-        above = execution
-        while above.parent is not None:
-            parent = self.store.read(execution.tenant, above.parent.execution)
-            if parent is None or parent.run > execution.run or parent.id == execution.id:
-                return None
-            if parent.status in _HELD:
-                return parent.status
-            above = parent
-        return None
 
     def _run(self, execution: Execution) -> Run:
         for run in self.store.runs(execution.tenant, execution.id):

@@ -56,7 +56,7 @@ class Again:
         """Starts the run that is wished for. A run of the same wish that goes on already is the one."""
         for _ in range(_TRIES):
             if execution.status == "running":
-                run = self._current(execution)
+                run = self.family.run_of(execution)
                 same = run is not None and self._is(run, wish)
                 if run is not None and (same or wish.why != "recover") and self._lost(execution):
                     execution = self.launcher.launch(execution, run)  # whoever noted it got no further
@@ -127,10 +127,6 @@ class Again:
         if parent is not None and parent.status not in FINAL:
             raise InvalidTransition(f"{doing}: the execution is a part of {parent.id}, which is {parent.status}; do it there")
 
-    def next_number(self, execution: Execution) -> int:
-        """The number of a new run: beyond those of children too, since a child's run has the number of its parent's."""
-        return 1 + max([execution.run, *(child.run for _, child in self.family.descendants(execution))])
-
     def _start(self, execution: Execution, wish: Wish) -> tuple[Execution, Run] | None:
         """Prepares and notes the run; None when somebody else changed the execution meanwhile."""
         family = self.family
@@ -145,7 +141,7 @@ class Again:
                 versions = self._releases(execution, before)
                 begun = self._aside(execution, before, *versions)
                 self._set_aside(execution, begun, int(claim["run"]), versions[0] is not versions[1])
-        number = int(claim["run"]) if claim else self.next_number(execution)
+        number = int(claim["run"]) if claim else family.next_number(execution)
         aside = self._aside(execution, wish, old, new)
         another = new is not old
         if not aside.empty or any(another or child.undone for _, child in family.descendants(execution)):
@@ -329,10 +325,6 @@ class Again:
         except NotFoundError:
             return True
         return False
-
-    def _current(self, execution: Execution) -> Run | None:
-        runs = self.family.store.runs(execution.tenant, execution.id)
-        return next((run for run in runs if run.number == execution.run), None)
 
     @staticmethod
     def _is(run: Run, wish: Wish) -> bool:

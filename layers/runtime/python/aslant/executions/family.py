@@ -73,6 +73,31 @@ def adopted(
     return execution, {"input": given.get("input", {}), "context": given.get("context") or {}}, run
 
 
+def parents_status(store: ExecutionStore, execution: Execution) -> Literal["paused", "cancelled"] | None:
+    """What a child has become by what its parent is, or one of its parents; None when it goes on.
+
+    A machine that is stopped may take its children with it before the parent between has been marked.
+    """
+    found: Literal["paused"] | None = None
+    above = execution
+    while above.parent is not None:
+        parent = store.read(execution.tenant, above.parent.execution)
+        if parent is None or parent.id == execution.id:
+            break
+        held = parent.status if parent.status in ("paused", "cancelled") else None
+        if held is not None or parent.run > execution.run:
+            own = next((run.own for run in store.runs(parent.tenant, parent.id) if run.number == parent.run), True)
+            if parent.run > execution.run:  # a later run starts the child again, but for one that undoes or ends the parent
+                return found if own else "cancelled"
+            if not own:  # what such a run has started itself goes on although the parent has ended
+                break
+            if held == "cancelled":
+                return held
+            found = "paused"
+        above = parent
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """Stops executions together with their children. `clock` gives epoch milliseconds."""
@@ -89,6 +114,15 @@ class Family:
             return self.releases.get(execution.tenant, execution.workflow, execution.version or None)
         except NotFoundError:
             return None
+
+    def run_of(self, execution: Execution) -> Run | None:
+        """The run that goes on, or went last."""
+        runs = self.store.runs(execution.tenant, execution.id)
+        return next((run for run in runs if run.number == execution.run), None)
+
+    def next_number(self, execution: Execution) -> int:
+        """The number of a new run: beyond those of children too, since a child's run has the number of its parent's."""
+        return 1 + max([execution.run, *(child.run for _, child in self.descendants(execution))])
 
     def children(self, execution: Execution) -> tuple[Child, ...]:
         """Noted children, those of the run's history that nobody noted yet among them (they are noted then)."""
@@ -128,6 +162,20 @@ class Family:
             for child in fresh:
                 halted.add(child.id)
                 self._halt_child(execution, child.id, status, by)
+
+    def call_off(self, execution: Execution, *, by: str) -> None:
+        """Ends what is left of an execution that is undone now: questions, and children that were paused with it."""
+        if self.approvals is not None:
+            self.approvals.cancel(execution.tenant, execution.id)
+        for child in self.store.children(execution.tenant, execution.id):
+            self._halt_child(execution, child.id, "cancelled", by)
+
+    def call_off_child(self, child: Execution, *, by: str) -> Execution:
+        """Ends a child that is still paused, though its parent has been undone; the child as it is then."""
+        parent = self.store.read(child.tenant, child.parent.execution) if child.parent is not None else None
+        if parent is not None:
+            self._halt_child(parent, child.id, "cancelled", by)
+        return self.store.read(child.tenant, child.id) or child
 
     def _halt_child(self, parent: Execution, id: str, status: Literal["paused", "cancelled"], by: str) -> None:
         for _ in range(_TRIES):

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from aslant import inputs
 from aslant.contracts import MAX_INPUT, Json
-from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PayloadTooLarge, ValidationError
+from aslant.errors import ConflictError, NotFoundError, PayloadTooLarge, ValidationError
 from aslant.executions import checkpoints, states
 from aslant.executions.again import Again, Wish
-from aslant.executions.family import ApprovalControl, Family, changed_to, retention
+from aslant.executions.endings import Endings
+from aslant.executions.family import ApprovalControl, Family, changed_to, parents_status, retention
 from aslant.executions.launch import Launcher
 from aslant.executions.listing import listed
 from aslant.executions.naming import arn_of, body_hash, keyed_id, run_name
 from aslant.executions.plan import Plan
 from aslant.executions.records import Checkpoint, Execution, Page, Run, StepRecord, Transition
 from aslant.executions.store import ExecutionStore
-from aslant.history.joined import history_of
-from aslant.history.native import record_run
-from aslant.history.steps import StepHistory
 from aslant.ports import Machines, Releases
 from aslant.releases import Release
 from aslant.values import size, well_formed
@@ -150,14 +148,15 @@ class Executions:
         if compensate and execution.status in ("rolling_back", "rolled_back"):
             return self._heal(execution)
         execution = self._become(tenant, id, "cancelled", by, reason, alone=True)
-        if self._ends(execution) is None:
+        endings = self._endings
+        if endings.of(execution) is None:
             self._family.halt(execution, "cancelled", by=by)
         if self.on_end is not None:
             self.on_end(execution)
-        self._end_children(execution, by)
-        if compensate and self._can_undo(execution):
+        endings.end_children(execution, by)
+        if compensate and endings.can_undo(execution):
             return self.rollback(tenant, id, by=by)
-        execution = self._end(execution, by)
+        execution = endings.end(execution, by)
         return self.rollback(tenant, id, by=by) if compensate else execution
 
     def resume(self, tenant: str, id: str, *, by: str, version: str | None = None) -> Execution:
@@ -195,34 +194,17 @@ class Executions:
         return self._again.plan(execution, Wish(what, "", version, detail))
 
     def rollback(self, tenant: str, id: str, *, by: str) -> Execution:
-        """Starts the undoing of what completed, on one that is paused, failed, timed out or was cancelled."""
+        """Starts the undoing of what completed, on one that is paused, failed, timed out or was cancelled.
+
+        Children that were stopped half way end as cancelled, and what they did is undone first.
+        """
         for _ in range(_TRIES):
             execution = self.get(tenant, id)
             if execution.status in ("rolling_back", "rolled_back"):
                 return self._heal(execution)
-            states.check(execution.status, "rolling_back", "rollback")
-            if execution.status == "running":
-                raise InvalidTransition("rollback: the execution is running; pause or cancel it first")
-            release = self.releases.get(tenant, execution.workflow, execution.version)
-            machine = release.get("rollback")
-            if not machine:
-                raise InvalidTransition(f"rollback: {execution.workflow} {execution.version} has nothing to undo")
-            # Until `finally` has run, it is a part of what is left to be done.
-            ends = execution.status == "cancelled" and self._is_left(execution)
-            self._family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=by)
-            if ends:
-                self._note_native(execution, release)
-            number = self._again.next_number(execution)
-            now, arn = self.clock(), arn_of(machine, run_name(id, number))
-            run = Run(number, arn, machine, execution.version, "rollback", by, now, detail="finally" if ends else "")
-            after = replace(
-                changed_to(execution, "rolling_back", now=now, reason="rollback"), run=number, arn=arn,
-            )  # fmt: skip
-            try:
-                changed = self.store.transition(execution, after, by=by, reason="rollback", run=run)
-            except ConflictError:
-                continue
-            return self._launcher.launch(changed, run)
+            rolling = self._endings.roll_back(execution, by=by)
+            if rolling is not None:
+                return rolling
         raise ConflictError(f"the execution {id} keeps changing")
 
     def checkpoint(self, tenant: str, id: str, *, by: str, label: str = "") -> Checkpoint:
@@ -270,15 +252,18 @@ class Executions:
             claim = execution.preparing
             wish = Wish(str(claim["why"]), str(claim["by"]), claim.get("version"), str(claim.get("detail", "")))
             return self._again.go(execution, wish)
+        endings = self._endings
         if execution.status in ("paused", "cancelled"):
             by = self.store.transitions(execution.tenant, execution.id)[-1].by
-            if self._ends(execution) is None:
+            if execution.status == "paused" and parents_status(self.store, execution) == "cancelled":
+                execution = self._family.call_off_child(execution, by=by)
+            if endings.of(execution) is None:
                 self._family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=by)
-            execution = self._told(execution)
+            execution = endings.told(execution)
             if execution.status == "paused":
                 return execution
-            self._end_children(execution, by)
-            return self._end(execution, by)
+            endings.end_children(execution, by)
+            return endings.end(execution, by)
         if execution.status not in states.ACTIVE:
             return execution
         parent = self.store.read(execution.tenant, execution.parent.execution) if execution.parent is not None else None
@@ -287,7 +272,7 @@ class Executions:
             if parent.status in ("paused", "cancelled") and not parent.preparing:
                 self._heal(parent)
             return self.get(execution.tenant, execution.id)
-        run = next((run for run in self.store.runs(execution.tenant, execution.id) if run.number == execution.run), None)
+        run = self._family.run_of(execution)
         if run is None:
             return execution
         try:
@@ -301,32 +286,10 @@ class Executions:
                     step for step in self.store.steps(execution.tenant, execution.id)
                     if step.status == "failed" and not step.settled
                 ])  # fmt: skip
+            if run.why == "rollback":
+                return endings.undo(execution, run)
             return self._launcher.launch(execution, run)
-        return self._noted(execution, described)
-
-    def _noted(self, execution: Execution, described: Mapping[str, Json]) -> Execution:
-        """The execution after its run has ended, if it has and nobody has noted that."""
-        if self.record_end is not None and described.get("status") != "RUNNING":
-            self.record_end(execution, described)
-            return self.get(execution.tenant, execution.id)
-        return execution
-
-    def _told(self, execution: Execution) -> Execution:
-        """The same for one whose run was stopped: what it took is known by its end only."""
-        runs = self.store.runs(execution.tenant, execution.id)
-        if self.record_end is None or any(run.status for run in runs if run.number == execution.run):
-            return execution
-        try:
-            return self._noted(execution, self.machines.describe(execution.arn))
-        except NotFoundError:
-            return execution
-
-    def _follow(self, execution: Execution, run: Run) -> Execution:
-        """Starts a run that is noted unless it has started, and notes its end if it has ended."""
-        try:
-            return self._noted(execution, self.machines.describe(run.arn))
-        except NotFoundError:
-            return self._launcher.launch(execution, run)
+        return endings.noted(execution, described)
 
     def _began(self, execution: Execution) -> bool:
         """Whether a run that the engine has lost had begun. Waits and approvals show in its history only, if that is left."""
@@ -336,64 +299,6 @@ class Executions:
             return next(iter(self.machines.history(execution.arn)), None) is not None
         except NotFoundError:
             return False
-
-    def _ends(self, execution: Execution) -> Run | None:
-        """The run of `finally`, if the execution was cancelled and has come to it."""
-        runs = self.store.runs(execution.tenant, execution.id) if execution.status == "cancelled" else ()
-        return next((run for run in runs if run.number == execution.run and run.why == "finally"), None)
-
-    def _is_left(self, execution: Execution) -> bool:
-        """Whether a cancelled execution has a `finally` that has not ended."""
-        release = self._family.release(execution)
-        if release is None or not release.get("ending"):
-            return False
-        run = next((run for run in self.store.runs(execution.tenant, execution.id) if run.number == execution.run), None)
-        return run is None or run.own or (run.why == "finally" and not run.status)
-
-    def _can_undo(self, execution: Execution) -> bool:
-        release = self._family.release(execution)
-        return release is not None and bool(release.get("rollback"))
-
-    def _end_children(self, execution: Execution, by: str) -> None:
-        for _, child in self._family.descendants(execution):
-            self._end(child, by)
-
-    def _end(self, execution: Execution, by: str) -> Execution:
-        """Runs what stands in `finally`, once for a cancelled execution. Its own run has been stopped before."""
-        for _ in range(_TRIES):
-            release = self._family.release(execution)
-            machine = release.get("ending") if release is not None else None
-            if execution.status != "cancelled" or release is None or not machine:
-                return execution
-            run = self._ends(execution)
-            if run is not None:
-                return execution if run.status else self._follow(execution, run)
-            self._note_native(execution, release)
-            number = self._again.next_number(execution)
-            arn = arn_of(machine, run_name(execution.id, number))
-            run = Run(number, arn, machine, execution.version, "finally", by, self.clock())
-            after = replace(execution, run=number, arn=arn, changed_at=max(run.started_at, execution.changed_at))
-            try:
-                changed = self.store.transition(execution, after, by=by, reason="finally", run=run)
-            except ConflictError:
-                execution = self.get(execution.tenant, execution.id)
-                continue
-            return self._launcher.launch(changed, run)
-        raise ConflictError(f"the execution {execution.id} keeps changing")
-
-    def _note_native(self, execution: Execution, release: Release) -> None:
-        """What the states of the stopped run have computed is told by its history; `finally` may read it."""
-        runs = self.store.runs(execution.tenant, execution.id)
-        run = next((run for run in runs if run.number == execution.run and run.own), None)
-        if run is None:
-            return
-        try:
-            events = history_of(execution.arn, release, self.machines.history)
-            history = StepHistory.of(release["steps"], release["states"], events)
-        except NotFoundError:
-            return  # it never started
-        now = self.clock()
-        record_run(self.store, execution, history, run=run, completed=False, at=now, now=now)
 
     def _become(
         self, tenant: str, id: str, status: states.Status, by: str, reason: str, *, alone: bool
@@ -421,6 +326,10 @@ class Executions:
     @property
     def _again(self) -> Again:
         return Again(self._family, self._launcher)
+
+    @property
+    def _endings(self) -> Endings:
+        return Endings(self._family, self._launcher, self.record_end)
 
     @property
     def _launcher(self) -> Launcher:
