@@ -1,6 +1,6 @@
 """Writes functions/README.md: `python -m tests.golden.step_types`.
 
-Fields come from the configuration models, the words from step_types.yaml, and the spellings of a step from `aslant convert`.
+Fields come from the configuration models, the words from steps/words.yaml, and the spellings of a step from `aslant convert`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from translator.source import load
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "functions" / "README.md"
-WORDS: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "step_types.yaml").read_text("utf-8"))
+WORDS: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "steps" / "words.yaml").read_text("utf-8"))
 DIALECTS = ("steps", "stages", "graph", "tasks", "agents")
 TYPES = [name for name, kind in STEP_TYPES.items() if kind.model is not None]
 INPUTS = ("change", "orders", "results", "version", "status", "text", "dry_run")

@@ -35,11 +35,13 @@ from translator.expressions.tree import (
     Slot,
     Template,
     Unary,
+    depth,
     walk,
 )
 from translator.expressions.types import TypeOf, kind, nothing_known
 
 MAX_CODE = 32_000
+MAX_DEPTH = 150  # of an expression as JSONata; Python's own limit would come at 200 or more
 _SHORT = 24  # characters of a reference that is cheaper to repeat than to name
 
 # How tightly JSONata binds: a condition is loosest, a value or call tightest.
@@ -86,6 +88,9 @@ def write(
     `Slot("input", "x")` for the input `x`) and makes the code shorter; `declared` are the inputs that are always there.
     Raises `NotNative`, and `ValueError` for a secret, which never comes near a state machine.
     """
+    # Checked, not found out by running into Python's own limit, which is not the same in every process.
+    if depth(node) > MAX_DEPTH:
+        raise NotNative(f"the expression is nested more than {MAX_DEPTH} deep")
     writer = _Writer(bind, type_of, declared)
     reads = sum(isinstance(here, (Attribute, Index)) for here in walk(node))
     writer.many_reads = reads > 1
