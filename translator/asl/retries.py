@@ -25,24 +25,64 @@ Rules = list[dict[str, Any]]
 def retry_rules(
     retry: Retry | None, extra: list[Retry], findings: Findings, *, service: bool = True
 ) -> tuple[Rules, dict[str, Any] | None]:
-    """The `Retry` field for a step's retry, followed by rules for `extra` ones, and the plan that its function needs.
+    """The `Retry` field for a step's retry, then for the `extra` attempts of its reactions, and the plan that its function needs.
 
-    With `service`, Lambda's own errors are always retried. The plan is None unless the delays are more than ASL can say.
+    The first of `extra` that names an error counts, with one attempt too: it keeps later ones from retrying the error. With
+    `service`, Lambda's own errors are always retried. The plan is None unless the delays are more than ASL can say.
     """
     found: Rules = []
     plan: dict[str, Any] | None = None
-    for number, wanted in enumerate([*([retry] if retry else []), *extra]):
-        if wanted.max_attempts <= 1:
-            continue
-        if wanted.strategy in _PLANNED and number == 0:
-            plan = _plan(wanted)
-            found += _planned_rules(wanted, plan["delays"], findings)
+    if retry is not None and retry.max_attempts > 1:
+        if retry.strategy in _PLANNED:
+            plan = _plan(retry)
+            found = _planned_rules(retry, plan["delays"], findings)
         else:
-            found += _rules(wanted, findings)
+            found = _rules(retry, findings)
+    decided: set[str] = set()  # the first reaction to an error's name is the one that counts
+    for number, wanted in enumerate(extra):
+        more = wanted.max_attempts - 1
+        if ALL in wanted.on:
+            found = _more_for_all(found, wanted, decided, findings)
+            break
+        names = [name for name in wanted.on if name not in decided and name not in NEVER_RETRIED]
+        decided.update(names)
+        if names and (more or any(later.max_attempts > 1 for later in extra[number + 1:])):
+            found = _more_for(found, wanted, names, findings)
     if service and not any(set(LAMBDA_SERVICE) <= set(rule["ErrorEquals"]) for rule in found):
         catch_all = next((i for i, rule in enumerate(found) if ALL in rule["ErrorEquals"]), len(found))
         found.insert(catch_all, dict(SERVICE))
     return found, plan
+
+
+def _more_for(found: Rules, wanted: Retry, names: list[str], findings: Findings) -> Rules:
+    """Rules of their own for `names`: a state goes by the first rule that names the error, and by no other after it."""
+    more = wanted.max_attempts - 1
+    made: Rules = []
+    for name in names:
+        own = next((rule for rule in found if name in rule["ErrorEquals"] or ALL in rule["ErrorEquals"]), None)
+        base = own if own is not None else _rules(wanted, findings)[0] if more else {}
+        rule = {**base, "ErrorEquals": [name], "MaxAttempts": (own["MaxAttempts"] if own is not None else 0) + more}
+        alike = next((other for other in made if {**other, "ErrorEquals": 0} == {**rule, "ErrorEquals": 0}), None)
+        if alike is None:
+            made.append(rule)
+        else:
+            alike["ErrorEquals"].append(name)
+    left = [{**rule, "ErrorEquals": [name for name in rule["ErrorEquals"] if name not in names]} for rule in found]
+    return [*made, *(rule for rule in left if rule["ErrorEquals"])]
+
+
+def _more_for_all(found: Rules, wanted: Retry, decided: set[str], findings: Findings) -> Rules:
+    """Every error but those `decided` before is retried that much more often."""
+    more = wanted.max_attempts - 1
+    result = [
+        rule if decided & set(rule["ErrorEquals"]) or NEVER_RETRIED & set(rule["ErrorEquals"])
+        or any(name.startswith("Retry.") for name in rule["ErrorEquals"])
+        else {**rule, "MaxAttempts": rule["MaxAttempts"] + more}
+        for rule in found
+    ]
+    if not more or any(ALL in rule["ErrorEquals"] for rule in found):
+        return result
+    return [*result, *_rules(wanted, findings)]
 
 
 def delays(retry: Retry) -> list[float]:

@@ -83,7 +83,7 @@ def spread(
     base, extra = tasks.retries_of(machine, step)
     every = [replace(retry, on=tuple(_FAILED)) for retry in ([base] if base else []) + extra if retry.max_attempts > 1]
     if every:
-        state["Retry"] = retry_rules(None, every[:1], machine.findings, service=False)[0]
+        state["Retry"] = retry_rules(every[0], [], machine.findings, service=False)[0]
     name = machine.add(block, step, "evaluate", state, "spread")
     known = length_of(step, machine.workflow)
     if known is not None:

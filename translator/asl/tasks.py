@@ -104,11 +104,12 @@ def retries_of(machine: Machine, step: Step) -> tuple[Retry | None, list[Retry]]
     own = step.type in ("parallel", "foreach", "workflow")
     base = step.retry or (None if own else machine.workflow.settings.retry)
     extra = [
-        Retry(max_attempts=reaction.retries + 1, on=() if ALL in reaction.errors else reaction.errors,
+        Retry(max_attempts=reaction.retries + 1, on=(ALL,) if ALL in reaction.errors else reaction.errors,
               delay=base.delay if base else 1, at=step.at)
         for reaction in reactions(step, machine.workflow)
-        if reaction.retries
     ]
+    if all(retry.max_attempts == 1 for retry in extra):
+        extra = []
     return base, extra
 
 
