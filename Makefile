@@ -50,6 +50,7 @@ fuzz: .venv/.ready tests/fuzz/node/node_modules/.ready
 	$(RUN) -m tests.fuzz.expressions --cases $(CASES) --seed $(SEED)
 	$(RUN) -m tests.fuzz.executions --rounds 20 --seed $(SEED)
 	$(RUN) -m tests.fuzz.definitions --cases 2000 --seed $(SEED)
+	$(RUN) -m tests.fuzz.workflows --cases 2000 --seed $(SEED)
 
 bench: .venv/.ready
 	$(RUN) -m tests.bench

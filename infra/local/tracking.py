@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aslant.history.joined import PART
-from aslant.history.steps import culprit
+from aslant.history.steps import culprit, failed_branch
 from aslant.history.steps import error_of as error_of
 from aslant.history.steps import message_of as message_of
 from aslant.history.timeline import StateVisit, Timeline
@@ -122,10 +122,13 @@ class Tracker:
             status = Status.RUNNING  # the step itself comes next
         if role == "failed" and run.status is Status.FAILED:
             return  # the failure is known; this state only passes it on
+        branch = failed_branch(visit) if role == "step" and run.type == "parallel" else None
+        if branch is not None:
+            status = Status.FAILED
         run.status = status
         run.ended = visit.ended if status.settled else None
         if role in ("step", "escalated"):
-            run.attempts = visit.retries + 1
+            run.attempts = max(run.attempts, visit.retries + 1) if run.type == "parallel" else visit.retries + 1
             run.retried = visit.retried
             if run.type == "workflow":  # which makes a state of its own for each attempt that the engine cannot repeat
                 tries = self._tries.setdefault((run.step, run.iteration), {})
@@ -133,7 +136,10 @@ class Tracker:
                 run.attempts = sum(tries.values())
                 run.retried = visit.retried or (visit.started if len(tries) > 1 else None)
         if status is Status.FAILED:
-            run.error, run.message = error_of(visit.error, visit.cause), message_of(visit.cause)
+            if branch is not None:
+                run.error, run.message = str(branch.get("error") or ""), str(branch.get("message") or "")
+            else:
+                run.error, run.message = error_of(visit.error, visit.cause), message_of(visit.cause)
             limit = self._limits.get(visit.state)
             if run.error == "States.Timeout" and not run.message and isinstance(limit, int | float):
                 run.message = f"the attempt took longer than its {limit:g} s"

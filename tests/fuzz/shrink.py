@@ -13,9 +13,9 @@ Test = Callable[[str | bytes], bool]
 T = TypeVar("T", str, bytes)
 
 
-def shrink(text: str | bytes, shows: Test) -> str | bytes:
+def shrink(text: str | bytes, shows: Test, seconds: float = SECONDS) -> str | bytes:
     """A smaller text for which `shows` still holds; data as JSON, anything else by leaving out pieces."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     if isinstance(text, str):
         try:
             data = json.loads(text)

@@ -7,7 +7,6 @@ import threading
 import time
 import uuid
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,12 +20,24 @@ from infra.local.family import Family
 from infra.local.runner import environment
 from infra.local.tracking import error_of
 from tests.fuzz.workflow_cases import Case
-from tests.reference.interpreter import COMPLETED, FAILED, NOT_STARTED, SKIPPED, Execution, Interpreter, Scope, StepFailed, ancestors
-from translator.diagnostics import TranslatorError
+from tests.reference.interpreter import (
+    COMPLETED,
+    FAILED,
+    NOT_STARTED,
+    SKIPPED,
+    Execution,
+    Interpreter,
+    Scope,
+    StepFailed,
+    ancestors,
+)
+from translator.diagnostics import Findings, TranslatorError
+from translator.model.build import build
 from translator.model.workflow import Step, Workflow
-from translator.pipeline import Compilation, Source, compile_sources
+from translator.pipeline import Compilation, Source, canonical_data, compile_sources
 
-SCALE = 200
+SCALE = 100
+AT_ONCE = 8
 SECONDS = 60  # real ones that an execution may take
 _ENDS = {"SUCCEEDED": COMPLETED, "FAILED": FAILED, "TIMED_OUT": "timed_out", "ABORTED": "cancelled"}
 
@@ -95,10 +106,6 @@ def expected(case: Case, models: Mapping[str, Workflow]) -> Execution:
 
 def models(case: Case) -> dict[str, Workflow]:
     """The canonical models, as the definitions say them."""
-    from translator.diagnostics import Findings
-    from translator.model.build import build
-    from translator.pipeline import canonical_data
-
     found = {}
     for one in case.definitions:
         findings = Findings()
@@ -136,13 +143,15 @@ def problems(cases: Sequence[Case]) -> dict[str, list[str]]:
         everything = [one for _, compilations in ready for one in compilations]
         functions = provision.register_functions(running, everything, lambda handler: handler, warm=True)
         arns = provision.create_machines(running, everything, functions, simulate=False)
-        waiting: list[tuple[Case, list[Compilation], ExecutionHandle]] = []
-        for at in range(0, len(ready), 8):
-            waiting = []
-            for case, compilations in ready[at:at + 8]:
-                execution = str(uuid.uuid4())
-                info = {"id": execution, "tenant": provision.TENANT, "workflow": compilations[0].workflow.id, "version": "1.0.0", "run": 1, "user": "fuzz"}
-                waiting.append((case, compilations, running.start(arns[compilations[0].workflow.id], {"input": case.input, "execution": info}, execution)))
+        for at in range(0, len(ready), AT_ONCE):
+            waiting: list[tuple[Case, list[Compilation], ExecutionHandle]] = []
+            for case, compilations in ready[at:at + AT_ONCE]:
+                workflow, execution = compilations[0].workflow.id, str(uuid.uuid4())
+                info = {
+                    "id": execution, "tenant": provision.TENANT, "workflow": workflow, "version": "1.0.0", "run": 1, "user": "fuzz",
+                }  # fmt: skip
+                given = {"input": case.input, "execution": info}
+                waiting.append((case, compilations, running.start(arns[workflow], given, execution)))
             until = time.monotonic() + SECONDS
             for _, _, handle in waiting:
                 with suppress(TimeoutError):
@@ -261,15 +270,3 @@ def _all(steps: Sequence[Step]) -> Iterator[Step]:
 
 def _most(hulls: Sequence[tuple[float, float]]) -> int:
     return max((sum(began <= at < ended for began, ended in hulls) for at, _ in hulls), default=0)
-
-
-def kinds(case: Case) -> Counter[str]:
-    """The types of steps in it, to tell what a sample held."""
-    found: Counter[str] = Counter()
-    stack = [step for one in case.definitions for step in [*one["steps"], *one.get("finally", ())]]
-    while stack:
-        step = stack.pop()
-        found[step["type"]] += 1
-        stack += step.get("steps", ())
-        stack += [inner for branch in step.get("branches", ()) for inner in branch["steps"]]
-    return found

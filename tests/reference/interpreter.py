@@ -28,13 +28,12 @@ class StepFailed(Exception):
 
 @dataclass(slots=True)
 class Ran:
-    """What became of one step in one iteration. `dead`: its outgoing edges are dead. `fatal`: it ends the list it stands in."""
+    """What became of one step in one iteration. `fatal`: it ends the list it stands in."""
 
     status: str
     output: Any = None
     errors: frozenset[Error] = frozenset()
     certain: bool = True
-    dead: bool = False
     fatal: bool = False
     outcomes: frozenset[str] | None = None  # of a choice that ran
     attempts: int = 0
@@ -166,7 +165,7 @@ class Interpreter:
             except ExpressionError:  # the condition of an edge belongs to nobody whose policy could handle it
                 scope.ran[step.id] = Ran(NOT_STARTED, fatal=True, errors=frozenset({("ExpressionError", "")}))
                 continue
-            scope.ran[step.id] = self.step(step, scope) if live else Ran(SKIPPED, dead=True)
+            scope.ran[step.id] = self.step(step, scope) if live else Ran(SKIPPED)
         fatal = [step for step in scope.steps if scope.ran[step.id].fatal]
         scope.errors = frozenset(error for step in fatal for error in scope.ran[step.id].errors)
         if fatal:

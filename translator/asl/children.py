@@ -56,7 +56,8 @@ def child_step(machine: Machine, block: Block, run: Run, following: str | None) 
     # A child's own error is in the cause only, where `Retry` does not look: such attempts are states of their own.
     named = [retry for retry in every if not {ALL, tasks.TASK_FAILED} & set(retry.on)] if step.wait_for_completion else []
     own = base if base in every and base not in named else None
-    rules, _ = retry_rules(own, [retry for retry in extra if retry in every and retry not in named], machine.findings, service=False)
+    more = [retry for retry in extra if retry in every and retry not in named]
+    rules, _ = retry_rules(own, more, machine.findings, service=False)
     version = f'"version":{text_literal(child.version)},' if child is not None else ""
     limit = math.ceil(step.timeout or machine.workflow.settings.timeout or tasks.CHILD_LIMIT)
     result = "$states.result.Output" if step.wait_for_completion else '{"execution":$states.result.ExecutionArn}'

@@ -25,7 +25,7 @@ Rules = list[dict[str, Any]]
 def retry_rules(
     retry: Retry | None, extra: list[Retry], findings: Findings, *, service: bool = True
 ) -> tuple[Rules, dict[str, Any] | None]:
-    """The `Retry` field for a step's retry, then for the `extra` attempts of its reactions, and the plan that its function needs.
+    """The `Retry` field for a step's retry, for the `extra` attempts of its reactions, and the plan of its function.
 
     The first of `extra` that names an error counts, with one attempt too: it keeps later ones from retrying the error. With
     `service`, Lambda's own errors are always retried. The plan is None unless the delays are more than ASL can say.

@@ -197,3 +197,50 @@ def test_what_names_no_execution_is_no_child():
             (0, "ExecutionStarted"), (1, "TaskStateEntered", {"name": "a"}), (2, "TaskSubmitted", details),
         ))  # fmt: skip
         assert (timeline.visits[0].children, timeline.visits[0].status) == ([], "running")
+
+
+def test_parallels_inside_of_each_other_fail_together():
+    timeline = Timeline.from_events(
+        history(
+            (0, "ExecutionStarted"),
+            (1, "ParallelStateEntered", {"name": "outer"}),
+            (2, "ParallelStateStarted"),
+            (3, "ParallelStateEntered", {"name": "inner"}),
+            (4, "ParallelStateStarted"),
+            (5, "TaskStateEntered", {"name": "a"}),
+            (6, "TaskScheduled", {}),
+            (7, "TaskFailed", {"error": "E"}),
+            (8, "ParallelStateFailed", {}),
+            (9, "ParallelStateFailed", {}),
+            (10, "ParallelStateExited", {"name": "outer"}),
+            (11, "PassStateEntered", {"name": "after"}),
+            (12, "PassStateExited", {"name": "after"}),
+            (13, "ExecutionSucceeded", {"output": "{}"}),
+        )
+    )
+    statuses = {visit.state: visit.status for visit in timeline.visits}
+    assert statuses == {"outer": "caught", "inner": "failed", "a": "failed", "after": "succeeded"}
+
+
+def test_a_parallel_that_is_tried_again_ends_what_its_first_attempt_left():
+    timeline = Timeline.from_events(
+        history(
+            (0, "ExecutionStarted"),
+            (1, "ParallelStateEntered", {"name": "p"}),
+            (2, "ParallelStateStarted"),
+            (3, "TaskStateEntered", {"name": "a"}),
+            (4, "TaskScheduled", {}),
+            (5, "TaskFailed", {"error": "E"}),
+            (6, "ParallelStateStarted"),
+            (7, "TaskStateEntered", {"name": "a"}),
+            (8, "TaskScheduled", {}),
+            (9, "TaskSucceeded", {}),
+            (10, "TaskStateExited", {"name": "a"}),
+            (11, "ParallelStateSucceeded"),
+            (12, "ParallelStateExited", {"name": "p"}),
+            (13, "ExecutionSucceeded", {"output": "{}"}),
+        )
+    )
+    assert seen(timeline) == [("p", (), "succeeded"), ("a", (("p", 0),), "failed"), ("a", (("p", 0),), "succeeded")]
+    assert [visit.retries for visit in timeline.visits] == [1, 0, 0]
+    assert timeline.visits[1].ended == START + timedelta(seconds=7)

@@ -104,6 +104,19 @@ def error_of(error: str | None, cause: str | None) -> str:
     return "ExpressionError" if error == "States.QueryEvaluationError" else error or ""
 
 
+def failed_branch(visit: StateVisit) -> Mapping[str, Any] | None:
+    """The first error of a parallel whose state let all branches end, and so succeeded whatever they came to."""
+    output = visit.left.get("output") if visit.status == "succeeded" and visit.left is not None else None
+    if not isinstance(output, str) or '"failed"' not in output:
+        return None
+    try:
+        branches = json.loads(output)
+    except (ValueError, RecursionError):
+        return None
+    errors = [branch.get("failed") for branch in branches if isinstance(branch, dict)] if isinstance(branches, list) else []
+    return next((error for error in errors if isinstance(error, dict)), None)
+
+
 @dataclass(slots=True)
 class StepHistory:
     """Feed it events in their order; `seen` is up to date then. `transitions` counts as AWS bills: states and retries."""
@@ -223,16 +236,23 @@ class StepHistory:
         if role == "evaluate" and status == "completed":
             status = "running"  # the step itself comes next
         if role == "failed" and one.status == "failed":
+            one.settled = False
             return  # the failure is known; this state only passes it on
+        branch = failed_branch(visit) if role == "step" and one.type == "parallel" else None
+        if branch is not None:
+            status = "failed"
         one.status = status
         one.ended = visit.ended if status != "running" else None
         one.retrying = visit.status == "running" and visit.error is not None
         if role != "evaluate":
-            one.attempts = visit.retries + 1
+            one.attempts = max(one.attempts, visit.retries + 1) if one.type == "parallel" else visit.retries + 1
             one.retried = visit.retried
         if status == "failed":
-            one.error, one.message = error_of(visit.error, visit.cause), message_of(visit.cause)
-            one.settled = visit.status == "caught"
+            if branch is not None:
+                one.error, one.message = str(branch.get("error") or ""), str(branch.get("message") or "")
+            else:
+                one.error, one.message = error_of(visit.error, visit.cause), message_of(visit.cause)
+            one.settled = visit.status in ("caught", "succeeded")
             if one in self.failures:
                 self.failures.remove(one)
             self.failures.append(one)

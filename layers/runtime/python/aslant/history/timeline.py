@@ -65,6 +65,7 @@ class Timeline:
     _open: dict[int, StateVisit] = field(default_factory=dict)  # visits that have not ended, by event id
     _places: dict[int, _Place] = field(default_factory=dict)  # by event id
     _branches: dict[int, int] = field(default_factory=dict)  # branches begun, by the id of ParallelStateStarted
+    _begun: set[int] = field(default_factory=set)  # Maps and Parallels that have made their first attempt, by event id
     _waiting: dict[int, bool] = field(default_factory=dict)  # visits whose attempt has failed, by event id
 
     @classmethod
@@ -98,8 +99,10 @@ class Timeline:
             place, changed = self._enter(event, kind.removesuffix("StateEntered"), before, number, at)
         elif kind.endswith("StateExited"):
             place, changed = self._leave(event, before, at)
-        elif kind == "ParallelStateStarted":
-            self._branches[number] = 0
+        elif kind in ("ParallelStateStarted", "MapStateStarted"):
+            place, changed = self._begin(kind.removesuffix("StateStarted"), before, at)
+            if kind == "ParallelStateStarted":
+                self._branches[number] = 0
         elif kind == "MapIterationStarted":
             place = self._item(event, before)
         elif kind.startswith("MapIteration"):
@@ -110,6 +113,8 @@ class Timeline:
             changed = self._again(before, at)
         elif kind.endswith(("Failed", "TimedOut")):
             changed = self._fail(event, kind, before)
+            if changed:  # what fails next is around it
+                place = _Place(changed[0], changed[0].path)
         elif kind in ("TaskSubmitted", "TaskSucceeded"):
             changed = self._started(event, kind, before)
         self._places[number] = place
@@ -127,6 +132,28 @@ class Timeline:
         self.visits.append(visit)
         self._open[number] = visit
         return _Place(visit, path), [visit]
+
+    def _begin(self, kind: str, before: _Place, at: datetime) -> tuple[_Place, list[StateVisit]]:
+        """The first attempt of a Map or Parallel follows its beginning; any other follows what failed inside of it."""
+        visit = before.visit
+        if visit is not None and visit.type == kind and visit.event_id not in self._begun:
+            self._begun.add(visit.event_id)
+            return before, []
+        failed = visit is not None and visit.type == kind and visit.event_id in self._waiting
+        around = visit if failed else self._around(kind, before)
+        if around is None:
+            return before, []
+        self._waiting.pop(around.event_id, None)
+        around.retries += 1
+        around.retried = at
+        return _Place(around, around.path), [around, *self._end_inside(around, at)]
+
+    def _around(self, kind: str, before: _Place) -> StateVisit | None:
+        """The innermost Map or Parallel around a place that has not failed yet."""
+        return next((
+            found for found in reversed(self._open.values())
+            if found.type == kind and found.event_id not in self._waiting and before.path[: len(found.path)] == found.path
+        ), None)
 
     def _item(self, event: Event, before: _Place) -> _Place:
         details = _details(event)
@@ -194,9 +221,7 @@ class Timeline:
         details = _details(event)
         visit = before.visit
         if kind in ("MapStateFailed", "ParallelStateFailed"):
-            kind_of = kind.removesuffix("StateFailed")
-            around = [found for found in self._open.values() if found.type == kind_of]
-            visit = next((found for found in reversed(around) if before.path[: len(found.path)] == found.path), visit)
+            visit = self._around(kind.removesuffix("StateFailed"), before) or visit
         if visit is None or visit.ended is not None:
             return []
         if "error" in details:
