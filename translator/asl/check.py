@@ -12,6 +12,7 @@ from typing import Any
 
 from translator.asl.block import Origin
 from translator.asl.limits import measures
+from translator.asl.tokens import Tokens
 from translator.diagnostics import Findings, Position
 from translator.findings import asl as rules
 from translator.graph.scope import Graph
@@ -53,6 +54,8 @@ def check_machine(
             elif origin.role in ("step", "escalated", "expired"):
                 place.setdefault(origin.step, []).append((one, name))
     by_path = {one.path: one for one in maps}
+    tokens = Tokens(by_path, {name for name, origin in origins.items() if origin.role == "failed"})
+    problems += tokens.problems()
     for scope in graph.scopes():
         for index, step in enumerate(scope.steps):
             if step.id not in place:
@@ -62,7 +65,9 @@ def check_machine(
                 before = scope.steps[source].id
                 for first in place.get(before, ()):
                     for second in place[step.id]:
-                        if not _ordered(first, second, by_path):
+                        if not _ordered(first, second, by_path) and not tokens.ordered(
+                            (first[0].path, first[1]), (second[0].path, second[1])
+                        ):
                             problems.append(f"{before!r} does not come before {step.id!r}")
     for problem in dict.fromkeys(problems):
         findings.add(rules.BROKEN_MACHINE, problem, workflow.at)

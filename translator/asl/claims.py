@@ -13,7 +13,7 @@ from typing import Any
 
 from aslant.contracts import CLAIM_THRESHOLD
 from aslant.step_types import STEP_TYPES
-from translator.asl.plan import Fork, Plan, Run, Sequence, runs
+from translator.asl.plan import Fork, Gate, Plan, Run, Sequence, runs
 from translator.asl.values import literal
 from translator.asl.variables import Variables
 from translator.expressions.jsonata import is_native
@@ -166,6 +166,9 @@ class _Analysis:
                 stack.extend(body.plan for body in bodies)
             elif isinstance(here, Sequence):
                 stack.extend(here.parts)
+            elif isinstance(here, Gate):
+                for tokens in (here.signals, here.waits):
+                    self.together([slot for token in tokens for slot in self.variables.sent.get(token, ())])
             elif here is not None and not isinstance(here, Run):
                 stack.extend(_inside(here))
 

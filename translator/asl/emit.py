@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Many
 from typing import Any
 
 from aslant.error_names import ALL
@@ -10,11 +9,13 @@ from aslant.step_types import STEP_TYPES
 from translator.asl import escalations, native, tasks
 from translator.asl.approvals import approval_step
 from translator.asl.block import APART, Block, Machine, Origin, State, close
+from translator.asl.branches import is_read, received_from, side_by_side, was_taken
 from translator.asl.children import child_step
 from translator.asl.distribution import length_of
 from translator.asl.failures import error_from, hand_over, left_inside, name_failed_steps, tells_statuses
+from translator.asl.gates import gate_state
 from translator.asl.parts import part
-from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
+from translator.asl.plan import Arms, Body, Fork, Frame, Gate, Guarded, Plan, Run, Sequence, runs
 from translator.asl.retries import retry_rules
 from translator.asl.spread import note_failure, spread
 from translator.asl.values import Bind, literal, query
@@ -38,6 +39,8 @@ def emit(machine: Machine, block: Block, plan: Plan | None, following: str | Non
         name = _fork(machine, block, plan, following)
         machine.made(block, plan)
         return name
+    if isinstance(plan, Gate):
+        return gate_state(machine, block, plan, following)
     if isinstance(plan, Arms):
         return _arms(machine, block, plan, following)
     return _guarded(machine, block, plan, following)
@@ -159,7 +162,7 @@ def body_states(machine: Machine, block: Block, body: Body, label: str, failed: 
         name_failed_steps(machine, inner, label)
     state: State = {"Type": "Parallel", "Branches": [close(inner, emit(machine, inner, body.plan, None))]}
     _collect(machine, block, state, [inner])
-    machine.go(block, state, None, _received(machine, [inner]))
+    machine.go(block, state, None, received_from(machine, [inner]))
     name = machine.states.new(label, "guarded")
     block.states[name] = state
     machine.origins[name] = Origin("", "join", machine.workflow.at)
@@ -176,38 +179,6 @@ def _collect(machine: Machine, block: Block, state: State, inner: list[Block]) -
     ]
 
 
-def _received(machine: Machine, blocks: Many[Block]) -> dict[Slot, str]:
-    """The sources of what the outputs of `blocks` hand on, for the state that runs them."""
-    return {
-        slot: f"$states.result[{number}]" + ("" if inner.bare else f".{machine.variables.names[slot, inner.frame]}")
-        for number, inner in enumerate(blocks)
-        for slot in machine.variables.exports.get(inner.frame, ())
-    }
-
-
-def _side_by_side(machine: Machine, block: Block, maps: list[State], limit: int | None) -> State:
-    """A state that runs the maps at once: a Parallel, or a Map over their numbers when only so many may run."""
-    if limit is None or limit >= len(maps):
-        return {"Type": "Parallel", "Branches": maps}
-    states: dict[str, State] = {}
-    rules = []
-    for number, one in enumerate(maps):
-        states |= one["States"]
-        rules.append({"Condition": query(f"$states.input={number}"), "Next": one["StartAt"]})
-    pick = machine.states.new(block.label or machine.workflow.id, "pick")
-    last = rules.pop()
-    state: State = {"Type": "Choice", "Choices": rules, "Default": last["Next"]}
-    machine.origins[pick] = Origin("", "condition", machine.workflow.at)
-    return {
-        "Type": "Map",
-        "Items": [*range(len(maps))],
-        "MaxConcurrency": min(limit, native.INLINE_CONCURRENCY),
-        "ItemProcessor": {
-            "ProcessorConfig": {"Mode": "INLINE"}, "StartAt": pick, "States": {pick: state, **states},
-        },
-    }
-
-
 def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> str:
     first = next(iter(runs(plan))).step
     others = len(plan.bodies) - 1
@@ -221,8 +192,8 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
         part(machine, block, body, states, label) if body.frame.apart else states
         for body, states in zip(plan.bodies, maps, strict=True)
     ]
-    state = _side_by_side(machine, block, maps, plan.limit)
-    received = _received(machine, blocks)
+    state = side_by_side(machine, block, maps, plan.limit)
+    received = received_from(machine, blocks)
     assign = machine.assign(received, plan.frame)
     if assign:
         state["Assign"] = assign
@@ -238,7 +209,7 @@ def _parallel(machine: Machine, block: Block, run: Run, following: str | None) -
     """A parallel step. When it waits for all, a branch's failure becomes a part of its output, looked at after."""
     step = run.step
     if run.wrap is not None:
-        kept = machine.variables.new_name.new(f"{step.id}_result") if _is_read(machine, run) else ""
+        kept = machine.variables.new_name.new(f"{step.id}_result") if is_read(machine, run) else ""
         extra = (lambda bind: {"output": query(f"${kept}")}) if kept else None
         outer = body_block(machine, Body(run.wrap, None), step.id, extra)
         if block.fail is not None or tells_statuses(machine, outer):
@@ -248,7 +219,7 @@ def _parallel(machine: Machine, block: Block, run: Run, following: str | None) -
         retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
         if retry:
             state["Retry"] = retry
-        received = _received(machine, [outer])
+        received = received_from(machine, [outer])
         return tasks.finish(
             machine, block, run, state, "$states.result[0].output", following, received=received, inner=[outer]
         )
@@ -258,7 +229,7 @@ def _parallel(machine: Machine, block: Block, run: Run, following: str | None) -
 def _branches(machine: Machine, block: Block, run: Run, following: str | None, kept: str = "") -> str:
     """The branches side by side. Their result is also put into the variable `kept`, if one is given."""
     step = run.step
-    keeps = _is_read(machine, run)
+    keeps = is_read(machine, run)
     blocks, maps = [], []
     for number, body in enumerate(run.bodies):
         label = f"{step.id}/{number}"
@@ -274,8 +245,8 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
         if not step.wait_for_all and (block.fail is not None or tells_statuses(machine, inner)):
             name_failed_steps(machine, inner, label)
         maps.append(body_states(machine, inner, body, label, failed if step.wait_for_all else None))
-    state = _side_by_side(machine, block, maps, step.max_parallel)
-    received = _received(machine, blocks)
+    state = side_by_side(machine, block, maps, step.max_parallel)
+    received = received_from(machine, blocks)
     result = native.parallel_result(step)
     if not step.wait_for_all:
         retry, _ = retry_rules(*tasks.retries_of(machine, step), machine.findings, service=False)
@@ -291,10 +262,6 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
     if block.fail is not None:
         state["Catch"] = tasks.catchers(machine, block, run, following, inner=blocks)
     return machine.add(block, step, "step", state)
-
-
-def _is_read(machine: Machine, run: Run) -> bool:
-    return (Slot("output", run.step.id), run.frame) in machine.variables.names
 
 
 def _after_all(machine: Machine, block: Block, run: Run, errors: str, following: str | None) -> str:
@@ -348,7 +315,7 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
         names[Slot(kind, loop), body.frame]: query(f"$states.input.{kind}")
         for kind in ("item", "index") if (Slot(kind, loop), body.frame) in names
     }
-    keeps = _is_read(machine, run)
+    keeps = is_read(machine, run)
     inner = body_block(machine, body, step.id, None)
     result = native.iteration_result(machine, run)
     inner.finish = (lambda bind: result(bind)) if keeps else (lambda bind: {})
@@ -395,22 +362,13 @@ def _spread(machine: Machine, block: Block, run: Run, following: str | None, inn
     step, body = run.step, run.bodies[0]
     number = {"index": query(f"{APART}.index")}
     given = inner.finish
-    wanted = _is_read(machine, run)
+    wanted = is_read(machine, run)
     inner.finish = (lambda bind: number | {"output": given(bind)}) if wanted else (lambda bind: number)
     if step.on_item_error != "continue":
         note_failure(machine, inner, run)
     caught = (lambda variable: number | {"output": failed(variable)}) if step.on_item_error == "continue" else None
     processor = body_states(machine, inner, body, step.id, caught)
     return spread(machine, block, run, following, processor, wanted=wanted)
-
-
-def _outcome(choice: Step, names: frozenset[str], source: str) -> str:
-    """The condition that one of the outcomes was taken, read from the choice's variable."""
-    if choice.mode == "all":
-        parts = [f"{source}.c{number}=true" for number, case in enumerate(choice.cases) if case.name in names]
-    else:
-        parts = [f"{source}={text_literal(name)}" for name in sorted(names)]
-    return " or ".join(parts)
 
 
 def _arms(machine: Machine, block: Block, plan: Arms, following: str | None) -> str:
@@ -424,7 +382,7 @@ def _arms(machine: Machine, block: Block, plan: Arms, following: str | None) -> 
             if other != position:
                 skip |= variables.skipped(lost, block.frame)
         rule: dict[str, Any] = {
-            "Condition": query(_outcome(plan.choice, names, source)), "Next": emit(machine, block, arm, following),
+            "Condition": query(was_taken(plan.choice, names, source)), "Next": emit(machine, block, arm, following),
         }
         rules.append(rule | ({"Assign": skip} if skip else {}))
     return _conditional(machine, block, plan, rules, plan.choice, following)
@@ -436,7 +394,7 @@ def _guarded(machine: Machine, block: Block, plan: Guarded, following: str | Non
     for choice, name in plan.outcomes:
         by_choice.setdefault(choice.id, (choice, set()))[1].add(name)
     condition = " or ".join(
-        _outcome(choice, frozenset(names), bind(Slot("route", key))) for key, (choice, names) in by_choice.items()
+        was_taken(choice, frozenset(names), bind(Slot("route", key))) for key, (choice, names) in by_choice.items()
     )
     rules = [{"Condition": query(condition), "Next": emit(machine, block, plan.plan, following)}]
     return _conditional(machine, block, plan, rules, next(runs_of(plan)), following)

@@ -15,6 +15,7 @@ from translator.asl.emit import body_block, emit
 from translator.asl.failures import CAUSE, error_from, left_inside, name_failed_steps, tells_statuses
 from translator.asl.fuse import fuse
 from translator.asl.limits import HANDLED, MAX_BYTES, MAX_EVENTS, byte_size
+from translator.asl.ordering import Arrangement, Ordering
 from translator.asl.parts import AIM, Cut
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, runs
 from translator.asl.tasks import CHILD_LIMIT, DATA_LIMIT
@@ -48,6 +49,7 @@ class Emitted:
     rollbacks: Mapping[str, str]
     lengths: Mapping[str, int]  # how many items the loops in these states have, where that is known
     parts: Mapping[str, Mapping[str, Any]]  # placeholder -> a state machine that runs a part of the body
+    arrangements: tuple[Arrangement, ...] = ()  # of the scopes that are not series-parallel
 
     @property
     def machines(self) -> tuple[Mapping[str, Any], ...]:
@@ -107,14 +109,15 @@ class _Asked(NamedTuple):
 
 def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
     workflow, graph, children, findings, recorded, items, undone_children, rolls_back, called, distributed, fused = asked
-    planner = Planner(graph, workflow, distributed, cut)
+    ordering = Ordering(graph, workflow, cut is None, distributed)
+    planner = Planner(ordering, workflow, distributed, cut)
     outer = planner.frame(None)
     guarded = rolls_back or bool(workflow.finally_ or any("failed" in note.on for note in workflow.notifications))
     inner = planner.frame(outer) if guarded else outer
     plan = planner.scope(graph.body, inner, workflow.settings.max_parallel)
     ending = _ending(planner, workflow, graph, outer)
     beginning = _beginning(planner, workflow, outer)
-    variables = Variables(planner.frame_of, planner.loop_frame)
+    variables = Variables(planner.frame_of, planner.loop_frame, ordering=ordering)
     for part in (plan, *ending):
         find_direct(part, variables)
     for frame, run in [*variables.direct.items()]:
@@ -164,7 +167,7 @@ def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
         fuse(one, machine.origins, machine.total, machine.routed)
     return Emitted(
         definition, machine.origins, machine.functions, machine.workflows, machine.rollbacks,
-        machine.lengths, machine.parts,
+        machine.lengths, machine.parts, tuple(ordering.arrangements),
     )
 
 

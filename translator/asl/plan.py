@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from translator.graph.regions import decompose
-from translator.graph.scope import Graph, Live, Scope
+from translator.asl.ordering import Ordering, Token
+from translator.graph.scope import Live, Scope
 from translator.graph.strategies.layout import Branches, Leaf, Series, Tree, leaves
 from translator.model.workflow import Step, Workflow
 from translator.passes.policies import reactions
@@ -105,14 +105,23 @@ class Guarded:
     frame: Frame
 
 
-Plan = Run | Sequence | Fork | Arms | Guarded
+@dataclass(frozen=True, slots=True, eq=False)
+class Gate:
+    """A place where signals are sent to other branches, and then others' are waited for; either may be none."""
+
+    signals: tuple[Token, ...]
+    waits: tuple[Token, ...]
+    frame: Frame
+
+
+Plan = Run | Sequence | Fork | Arms | Guarded | Gate
 
 
 @dataclass(slots=True)
 class Planner:
     """Turns scopes into plans. Frames are numbered in the order in which they are met."""
 
-    graph: Graph
+    ordering: Ordering
     workflow: Workflow
     apart: Collection[str] = ()  # loops whose items are executions of their own
     cut: Cut | None = None  # how the plan is cut into machines
@@ -125,11 +134,13 @@ class Planner:
         return Frame(self.count - 1, parent, loop, apart)
 
     def scope(self, scope: Scope, frame: Frame, limit: int | None) -> Plan | None:
-        region = decompose(scope, limit)
-        return None if region is None else self.region(scope, region, None, frame)
+        layout = self.ordering.layout(scope, limit)
+        return None if layout is None or layout.tree is None else self.region(scope, layout.tree, None, frame)
 
     def region(self, scope: Scope, region: Tree, context: Live, frame: Frame) -> Plan:
         if isinstance(region, Leaf):
+            if self.holds_tokens(scope, region):
+                return self.series(scope, [region], context, frame)
             live = _needed(scope, region, context)
             if live is not None:
                 return self.guarded(scope, live, [region], frame)
@@ -167,17 +178,49 @@ class Planner:
         plans: list[Plan] = []
         position = 0
         while position < len(parts):
-            live = _needed(scope, parts[position], context)
+            part = parts[position]
+            if self.holds_tokens(scope, part):
+                self.between_gates(scope, part, context, frame, plans)
+                position += 1
+                continue
+            live = _needed(scope, part, context)
             if live is None:
-                plans.append(self.region(scope, parts[position], context, frame))
+                plans.append(self.region(scope, part, context, frame))
                 position += 1
                 continue
             end = position + 1
-            while end < len(parts) and _within(scope, parts[end], live):
+            while end < len(parts) and not self.holds_tokens(scope, parts[end]) and _within(scope, parts[end], live):
                 end += 1
             plans.append(self.guarded(scope, live, parts[position:end], frame))
             position = end
         return plans[0] if len(plans) == 1 else Sequence(tuple(plans))
+
+    def holds_tokens(self, scope: Scope, region: Tree) -> bool:
+        """Whether a token begins or ends in a region. Its gates are passed whether its steps run or not."""
+        wired = self.ordering.wired.get(scope.key)
+        return wired is not None and any(leaf in wired.signals or leaf in wired.waits for leaf in leaves(region))
+
+    def between_gates(self, scope: Scope, part: Tree, context: Live, frame: Frame, plans: list[Plan]) -> None:
+        """Adds a part with tokens to the sequence; signals and the wait that follows them at once are one gate."""
+        if not isinstance(part, Leaf):
+            plans.append(self.region(scope, part, context, frame))
+            return
+        wired = self.ordering.wired[scope.key]
+        waits, signals = tuple(wired.waits.get(part.step, ())), tuple(wired.signals.get(part.step, ()))
+        wired.waited_in.update(dict.fromkeys(waits, frame))
+        wired.sent_in.update(dict.fromkeys(signals, frame))
+        if waits:
+            last = plans[-1] if plans else None
+            if isinstance(last, Gate) and not last.waits:
+                plans[-1] = Gate(last.signals, waits, frame)
+            else:
+                plans.append(Gate((), waits, frame))
+        if part.step < len(scope.steps):
+            live = _needed(scope, part, context)
+            run = self.run(scope, part.step, frame)
+            plans.append(run if live is None else self.when_live(scope, live, run, frame))
+        if signals:
+            plans.append(Gate(signals, (), frame))
 
     def pieces(self, scope: Scope, groups: list[list[Tree]], context: Live, frame: Frame) -> Plan:
         """Groups of parts in sequence, each a machine of its own, and so are as many of them as one machine can start."""
@@ -201,6 +244,9 @@ class Planner:
 
     def guarded(self, scope: Scope, live: frozenset[tuple[int, str]], parts: list[Tree], frame: Frame) -> Plan:
         inner = self.series(scope, parts, live, frame) if len(parts) > 1 else self.region(scope, parts[0], live, frame)
+        return self.when_live(scope, live, inner, frame)
+
+    def when_live(self, scope: Scope, live: frozenset[tuple[int, str]], inner: Plan, frame: Frame) -> Plan:
         choices = {index for index, _ in live}
         if len(choices) == 1:
             choice = next(iter(choices))
@@ -216,7 +262,7 @@ class Planner:
             return Fork(tuple(self.beside(scope, parts, context, frame) for parts in together), frame, None)
         groups: list[tuple[int | None, list[tuple[Live, Tree]]]] = []
         for part in region.parts:
-            live = _needed(scope, part, context)
+            live = None if self.holds_tokens(scope, part) else _needed(scope, part, context)
             choice = _single_choice(scope, live)
             target = next((group for key, group in groups if choice is not None and key == choice), None)
             if target is not None and all(not _share(live, other) for other, _ in target):

@@ -301,7 +301,7 @@ def record_state(machine: Machine, block: Block, run: Run, following: str | None
     state = invoke(machine, writer, light, evaluation(writer, read), {}, "transform")
     state["Arguments"]["Payload"] |= {"type": step.type, "part": ""}  # the record is that of the step itself
     if block.fail is not None:
-        state["Catch"] = [_catcher(machine, block, light, [kind], "fail", following, None, ()) for kind in (DATA_LIMIT, ALL)]
+        state["Catch"] = handed_over(machine, block, light)
     machine.go(block, state, following)
     name = machine.add(block, step, "record", state, "record")
     if not continues(step, machine.workflow):
@@ -311,6 +311,11 @@ def record_state(machine: Machine, block: Block, run: Run, following: str | None
         "Type": "Choice", "Choices": [{"Condition": completed, "Next": name}], "Default": machine.target(block, following),
     }
     return machine.add(block, step, "record", choice, "recorded")
+
+
+def handed_over(machine: Machine, block: Block, run: Run) -> list[dict[str, Any]]:
+    """Catchers for every failure of a state beside the steps, in a block that collects failures."""
+    return [_catcher(machine, block, run, [kind], "fail", None, None, ()) for kind in (DATA_LIMIT, ALL)]
 
 
 def evaluation(writer: Writer, nodes: list[Node]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from aslant.step_types import INTERNAL, STEP_TYPES
 from translator.asl.names import VariableNames
+from translator.asl.ordering import Ordering, Token
 from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
 from translator.expressions.jsonata import is_native
 from translator.expressions.tree import Slot
@@ -41,12 +42,30 @@ class Variables:
     names: dict[tuple[Slot, Frame], str] = field(default_factory=dict)
     exports: dict[Frame, list[Slot]] = field(default_factory=dict)  # what a frame hands to the one around it
     direct: dict[Frame, Run] = field(default_factory=dict)  # loop body -> its first step, which reads its input
+    ordering: Ordering | None = None
+    waited_in: dict[Token, Frame] = field(default_factory=dict)
+    sent: dict[Token, list[Slot]] = field(default_factory=dict)  # what comes with a signal, for the branch that waits for it
 
-    def read(self, slot: Slot, reader: Frame) -> None:
-        """Make sure that `slot` can be read in frame `reader`."""
+    def read(self, slot: Slot, reader: Frame, step: str = "") -> None:
+        """Make sure that `slot` can be read in frame `reader`, by `step`; without one after all that gives it."""
         home = self.home(slot)
         if home is None:
             return
+        along = self.ordering.between(slot.name, step) if self.ordering is not None and step else None
+        if along is not None:
+            wired, tokens = along
+            for token in tokens:
+                self._hand_on(slot, home, wired.sent_in[token])
+                home = self.waited_in[token] = wired.waited_in[token]
+                brings = self.sent.setdefault(token, [])
+                if slot not in brings:
+                    brings.append(slot)
+                if (slot, home) not in self.names:
+                    self.names[slot, home] = self.new_name.new(_base(slot))
+        self._hand_on(slot, home, reader)
+
+    def _hand_on(self, slot: Slot, home: Frame, reader: Frame) -> None:
+        """Out of the frame where the value is, up to the first one around the reader."""
         around = set(reader.chain())
         path: list[Frame] = []
         for frame in home.chain():
@@ -57,8 +76,8 @@ class Variables:
             frame = path[number]
             if (slot, frame) not in self.names:
                 self.names[slot, frame] = self.new_name.new(_base(slot))
-                if number:
-                    self.exports.setdefault(path[number - 1], []).append(slot)
+            if number and slot not in self.exports.setdefault(path[number - 1], []):
+                self.exports[path[number - 1]].append(slot)
 
     def home(self, slot: Slot) -> Frame | None:
         """The frame in which a value comes to be; None for values that are no variables."""
@@ -123,12 +142,12 @@ def collect_reads(plan: Plan | None, variables: Variables) -> None:
         if isinstance(here, Run):
             for slot in _sorted(reads_of(here.step) | indexes_of(here)):
                 if not (slot.kind in ("item", "index") and variables.direct.get(variables.loop_frame[slot.name]) is here):
-                    variables.read(slot, here.frame)
+                    variables.read(slot, here.frame, here.step.id)
             stack.extend(body.plan for body in here.bodies)
         elif isinstance(here, Sequence):
             for position, part in enumerate(here.parts):
                 if isinstance(part, Arms) and not (position and follows(here.parts[position - 1], part)):
-                    variables.read(Slot("route", part.choice.id), part.frame)
+                    variables.read(Slot("route", part.choice.id), part.frame, _first(part))
             stack.extend(here.parts)
         elif isinstance(here, Fork):
             for body in here.bodies:
@@ -140,7 +159,7 @@ def collect_reads(plan: Plan | None, variables: Variables) -> None:
             stack.extend(arm for _, arm in here.arms)
         elif isinstance(here, Guarded):
             for choice, _ in here.outcomes:
-                variables.read(Slot("route", choice.id), here.frame)
+                variables.read(Slot("route", choice.id), here.frame, _first(here))
             _read_arm(here.plan, variables)
             stack.append(here.plan)
 
@@ -152,7 +171,11 @@ def _read_first(body: Body, variables: Variables) -> None:
 def _read_arm(plan: Plan | None, variables: Variables) -> None:
     """A plan that is nothing but the arms of a choice elsewhere reads that choice's outcome."""
     if isinstance(plan, Arms):
-        variables.read(Slot("route", plan.choice.id), plan.frame)
+        variables.read(Slot("route", plan.choice.id), plan.frame, _first(plan))
+
+
+def _first(plan: Plan) -> str:
+    return runs(plan)[0].step.id
 
 
 def _sorted(slots: Iterable[Slot]) -> list[Slot]:

@@ -6,17 +6,24 @@ become `Branches`. What is left (an N-shaped part) runs level by level with a ba
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from translator.graph.scope import Scope
 from translator.graph.strategies.layout import Branches, Leaf, Series, Tree, leaves
 
-_MAX_NESTING = 60  # beyond this depth of series inside of branches, levels keep the machine flat
+MAX_NESTING = 60  # beyond this depth of series inside of branches, levels keep the machine flat
+
+Stuck = Callable[[Scope, list[int]], Tree]
 
 
-def decompose(scope: Scope, limit: int | None = None) -> Tree | None:
-    """The scope's order as a region, at most `limit` steps at once; None for a scope without steps."""
+def decompose(scope: Scope, limit: int | None = None, stuck: Stuck | None = None) -> Tree | None:
+    """The scope's order as a region, at most `limit` steps at once; None for a scope without steps.
+
+    `stuck` makes a region of steps that are neither independent parts nor in series, by levels unless it is given.
+    """
     if not scope.steps:
         return None
-    return _bounded(scope, _region(scope, list(scope.order), 0), limit)
+    return _bounded(scope, _region(scope, list(scope.order), 0, stuck or levels), limit)
 
 
 def width(region: Tree) -> int:
@@ -29,18 +36,18 @@ def width(region: Tree) -> int:
     return sum(widths) if region.limit is None else min(sum(widths), region.limit)
 
 
-def _region(scope: Scope, steps: list[int], depth: int) -> Tree:
+def _region(scope: Scope, steps: list[int], depth: int, stuck: Stuck) -> Tree:
     if len(steps) == 1:
         return Leaf(steps[0])
-    if depth > _MAX_NESTING:
-        return _levels(scope, steps)
+    if depth > MAX_NESTING:
+        return levels(scope, steps)
     parts = _components(scope, steps)
     if len(parts) > 1:
-        return Branches(tuple(_region(scope, part, depth + 1) for part in parts))
+        return Branches(tuple(_region(scope, part, depth + 1, stuck) for part in parts))
     cuts = _series(scope, steps)
     if len(cuts) > 1:
-        return Series(tuple(_region(scope, part, depth + 1) for part in cuts))
-    return _levels(scope, steps)
+        return Series(tuple(_region(scope, part, depth + 1, stuck) for part in cuts))
+    return stuck(scope, steps)
 
 
 def _components(scope: Scope, steps: list[int]) -> list[list[int]]:
@@ -85,7 +92,8 @@ def _series(scope: Scope, steps: list[int]) -> list[list[int]]:
     return [sorted(part, key=scope.rank.__getitem__) for part in parts]
 
 
-def _levels(scope: Scope, steps: list[int]) -> Tree:
+def levels(scope: Scope, steps: list[int]) -> Tree:
+    """Steps level by level, with a barrier after each."""
     inside = set(steps)
     level: dict[int, int] = {}
     for step in steps:  # topological order
@@ -105,7 +113,7 @@ def _bounded(scope: Scope, region: Tree, limit: int | None) -> Tree:
         return Series(tuple(_bounded(scope, part, limit) for part in region.parts))
     if all(isinstance(part, Leaf) for part in region.parts):
         return Branches(region.parts, limit)
-    flat = _levels(scope, sorted(leaves(region), key=scope.rank.__getitem__))
+    flat = levels(scope, sorted(leaves(region), key=scope.rank.__getitem__))
     if isinstance(flat, Series):
         return Series(tuple(_bounded(scope, part, limit) for part in flat.parts))
     return Branches(flat.parts, limit) if isinstance(flat, Branches) else flat

@@ -33,7 +33,7 @@ from translator.model.workflow import (
 from translator.source import Map, Seq
 
 _STRUCTURAL = frozenset({"choice", "parallel", "foreach", "wait", "workflow"})
-_SETTINGS = frozenset({"timeout", "max_parallel", "on_error", "retry", "checkpoint", "execution", "sla"})
+_SETTINGS = frozenset({"timeout", "max_parallel", "on_error", "retry", "checkpoint", "execution", "sla", "strategy"})
 
 
 def build(document: Map, findings: Findings) -> Workflow:
@@ -89,6 +89,7 @@ class _Builder:
             checkpoint=data.get("checkpoint"),
             execution=data.get("execution") or "auto",
             sla=data.get("sla"),
+            strategy=data.get("strategy") or "auto",
             other={key: value for key, value in data.items() if key not in _SETTINGS and value is not None},
         )
 

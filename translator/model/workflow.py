@@ -139,6 +139,7 @@ class Settings:
     checkpoint: Mapping[str, Any] | None = None
     execution: Literal["auto", "standard", "express"] = "auto"
     sla: float | None = None
+    strategy: str = "auto"  # how a graph that is not series-parallel is laid out: `translator.graph.strategies.choice`
     other: Mapping[str, Any] = field(default_factory=dict)
 
 

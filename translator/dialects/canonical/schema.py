@@ -167,6 +167,10 @@ class Settings(Strict):
     retry: Retry | None = None
     checkpoint: Checkpoint | None = None
     execution: Literal["auto", "standard", "express"] = "auto"
+    strategy: Annotated[
+        Literal["auto", "levels", "barriers", "chains", "exact", "hinted"],
+        Field(description="how steps wait for each other where their order is not series-parallel"),
+    ] = "auto"
     sla: Seconds | None = None
     alert_on_sla_breach: bool | None = None
     track_cost: bool | None = None

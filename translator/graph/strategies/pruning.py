@@ -6,34 +6,15 @@ from dataclasses import replace
 
 from translator.graph.strategies.assembly import Wiring, tidied
 from translator.graph.strategies.dag import topological
-from translator.graph.strategies.layout import Branches, Layout, Leaf, Tree
+from translator.graph.strategies.layout import Layout
+from translator.graph.strategies.routes import points
 
 
 def pruned(layout: Layout) -> Layout:
     """The same order without those tokens. In a layout without added order there are none."""
     if layout.tree is None or not layout.tokens:
         return layout
-    preds: list[list[int]] = [[] for _ in range(layout.steps + layout.joints)]
-    stack: list[tuple[Tree, int, int]] = [(layout.tree, -1, -1)]
-    while stack:  # every tree node runs between two points
-        tree, entry, out = stack.pop()
-        if isinstance(tree, Leaf):
-            if entry >= 0:
-                preds[tree.step].append(entry)
-            if out >= 0:
-                preds[out].append(tree.step)
-        elif isinstance(tree, Branches):
-            stack.extend((part, entry, out) for part in tree.parts)
-        else:
-            for position, part in enumerate(tree.parts):
-                leave = out
-                if position + 1 < len(tree.parts):
-                    leave = len(preds)
-                    preds.append([])
-                stack.append((part, entry, leave))
-                entry = leave
-    for source, target in layout.tokens:
-        preds[target].append(source)
+    preds = points(layout)
     succs: list[list[int]] = [[] for _ in preds]
     for point, near in enumerate(preds):
         for other in near:

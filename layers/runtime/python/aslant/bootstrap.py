@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aslant.executions.service import Executions
     from aslant.executions.store import ExecutionStore
     from aslant.executions.view import Views
+    from aslant.gates import Gates
     from aslant.guards import GuardPorts
     from aslant.kept import Results
     from aslant.kubernetes import Kubernetes
@@ -267,6 +268,19 @@ def steps(settings: Settings) -> ports.StepStore:
     from aslant.adapters.dynamo_steps import DynamoSteps
 
     return DynamoSteps(settings.region, settings.executions_table, artifacts(settings))
+
+
+def gates(settings: Settings) -> Gates:
+    """Waiting points in the executions table, large values in the bucket."""
+    from aslant.adapters.dynamo_gates import DynamoGates
+
+    return DynamoGates(settings.region, settings.executions_table, artifacts(settings))
+
+
+def callbacks(settings: Settings) -> ports.Callbacks:
+    from aslant.adapters.aws_approvals import StepFunctionsCallbacks
+
+    return StepFunctionsCallbacks(settings.region)
 
 
 def execution_store(settings: Settings) -> ExecutionStore:

@@ -16,6 +16,7 @@ Executions table (stream of new and old images, time to live on `ttl`); all of a
 | checkpoint | same | `checkpoint#<number>` |
 | approval | same | `approval#<step>#<iteration>#<attempt>` |
 | child execution | same (the parent's) | `child#<id>` |
+| gate: who has signalled, who waits | same | `gate#<state machine execution>#<waiting point>#<iteration>` |
 | circuit breaker | `<tenant>#circuit#all` | `<tenant>#<endpoint>` |
 | calls in a window of a rate limit | `<tenant>#rate#<endpoint>` | `window#<number>#<seconds>` |
 | kept result of a step | `<tenant>#cache#<hash>` | `cache` |
@@ -152,6 +153,12 @@ def checkpoint(tenant: str, execution: str, number: int) -> Key:
 
 def child(tenant: str, parent: str, identifier: str) -> Key:
     return Key(partition(tenant, parent), f"child#{_part(identifier)}")
+
+
+def gate(tenant: str, execution: str, machine: str, point: str, iteration: Sequence[int] = ()) -> Key:
+    """A waiting point of one run. `machine` is the ARN of the state machine's execution, which no other run has."""
+    mark = hashlib.sha256(machine.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return Key(partition(tenant, execution), f"gate#{mark}#{_part(point)}#{_path(iteration)}")
 
 
 def approval(tenant: str, ref: ApprovalRef) -> Key:

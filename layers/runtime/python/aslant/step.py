@@ -93,12 +93,14 @@ class StepRun:
         return max(0.001, left if limit is None else min(left, limit))
 
 
-def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True, records: bool = True) -> Callable[
+def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True, records: bool = True, with_claims: bool = True
+) -> Callable[
     [Callable[[ConfigT, StepRun], StepResult]], Handler
 ]:
     """Makes a Lambda handler of a function `(config, run) -> StepResult`.
 
     `with_secrets=False` leaves the places of secrets as they are, for a step that hands its configuration on.
+    `with_claims=False` leaves stored values as they are, for what only passes them on.
     `records=False` is for a step that does not end with this call, such as one that waits for an answer.
     """
 
@@ -117,7 +119,7 @@ def step(step_type: str, model: type[ConfigT], *, with_secrets: bool = True, rec
                     return _fitting(known, event, run)
                 refuse_further(run, event.get("retry"))
                 stored = bootstrap.claims(run.settings, run.tenant)
-                raw = stored.resolve(event["config"])
+                raw = stored.resolve(event["config"]) if with_claims else event["config"]
                 places = stored.resolve(event.get("secrets") or {})
                 kept = Kept.of(event.get("cache"), raw, places, run)
                 found = kept.read() if kept is not None else None

@@ -42,7 +42,9 @@ STEP_TYPES: Mapping[str, Kind] = {
 }
 
 # Types that the compiler adds, and that no definition may write. Their folders are in `functions` itself.
-INTERNAL: Mapping[str, Kind] = {"compensate": Kind("compensate", None), "loop": Kind("loops", None)}
+INTERNAL: Mapping[str, Kind] = {
+    "compensate": Kind("compensate", None), "loop": Kind("loops", None), "gate": Kind("gates", None),
+}  # fmt: skip
 
 
 def function_name(step_type: str) -> str:

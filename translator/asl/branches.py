@@ -1,0 +1,58 @@
+"""What states with branches have in common: how the branches run side by side, and where their results are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from translator.asl import native
+from translator.asl.block import Block, Machine, Origin, State
+from translator.asl.plan import Run
+from translator.asl.values import query
+from translator.expressions.jsonata import text_literal
+from translator.expressions.tree import Slot
+from translator.model.workflow import Step
+
+
+def received_from(machine: Machine, blocks: Sequence[Block]) -> dict[Slot, str]:
+    """The sources of what the outputs of `blocks` hand on, for the state that runs them."""
+    return {
+        slot: f"$states.result[{number}]" + ("" if inner.bare else f".{machine.variables.names[slot, inner.frame]}")
+        for number, inner in enumerate(blocks)
+        for slot in machine.variables.exports.get(inner.frame, ())
+    }
+
+
+def side_by_side(machine: Machine, block: Block, maps: list[State], limit: int | None) -> State:
+    """A state that runs the maps at once: a Parallel, or a Map over their numbers when only so many may run."""
+    if limit is None or limit >= len(maps):
+        return {"Type": "Parallel", "Branches": maps}
+    states: dict[str, State] = {}
+    rules = []
+    for number, one in enumerate(maps):
+        states |= one["States"]
+        rules.append({"Condition": query(f"$states.input={number}"), "Next": one["StartAt"]})
+    pick = machine.states.new(block.label or machine.workflow.id, "pick")
+    last = rules.pop()
+    state: State = {"Type": "Choice", "Choices": rules, "Default": last["Next"]}
+    machine.origins[pick] = Origin("", "condition", machine.workflow.at)
+    return {
+        "Type": "Map",
+        "Items": [*range(len(maps))],
+        "MaxConcurrency": min(limit, native.INLINE_CONCURRENCY),
+        "ItemProcessor": {
+            "ProcessorConfig": {"Mode": "INLINE"}, "StartAt": pick, "States": {pick: state, **states},
+        },
+    }
+
+
+def is_read(machine: Machine, run: Run) -> bool:
+    return (Slot("output", run.step.id), run.frame) in machine.variables.names
+
+
+def was_taken(choice: Step, names: frozenset[str], source: str) -> str:
+    """The condition that one of the outcomes was taken, read from the choice's variable."""
+    if choice.mode == "all":
+        parts = [f"{source}.c{number}=true" for number, case in enumerate(choice.cases) if case.name in names]
+    else:
+        parts = [f"{source}={text_literal(name)}" for name in sorted(names)]
+    return " or ".join(parts)
