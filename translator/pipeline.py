@@ -49,7 +49,7 @@ class MissingWorkflow(Exception):
 class Compilation:
     """A compiled workflow.
 
-    `definition` is ASL in which the names of functions and of other state machines are placeholders: `${function_http}` in
+    `definition` is ASL in which the names of functions and of other state machines are placeholders: `${http}` in
     `FunctionName`, `${workflow_child}` in `StateMachineArn`, and nowhere else. `functions`, `workflows` and `rollbacks` tell
     what each placeholder stands for; `source_map` tells which step a state belongs to.
     """
@@ -221,12 +221,13 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int, *, fused: 
     )
     kind = kind_of(read.workflow)
     check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings, parts=emitted.parts)
+    figures = estimate(emitted.definition, lengths=emitted.lengths, parts=emitted.parts)
+    alone = figures if not emitted.parts else None
     for one in emitted.machines if not findings.has_errors else ():
-        check_limits(one, emitted.origins, read.workflow, findings, kind=kind, lengths=emitted.lengths)
+        check_limits(one, emitted.origins, read.workflow, findings, kind=kind, lengths=emitted.lengths, figures=alone)
     rollback = _emit_rollback(read, undo, workflows, limit, fused=fused) if undo is not None else None
     if findings.has_errors:
         raise TranslatorError(findings.sorted())
-    figures = estimate(emitted.definition, lengths=emitted.lengths, parts=emitted.parts)
     return Compilation(
         read.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, findings.sorted(),
         emitted.origins, figures, read.graph, rollback, emitted.rollbacks, emitted.parts,

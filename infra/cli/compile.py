@@ -1,7 +1,7 @@
 """Compiles definitions into AWS Step Functions state machines (Amazon States Language, JSONata).
 
 One definition is printed as it is, several as one JSON object by workflow id. The names of Lambda functions and child
-machines are placeholders such as ${function_http}, as CloudFormation's DefinitionSubstitutions fill them in.
+machines are placeholders such as ${http}, as CloudFormation's DefinitionSubstitutions fill them in.
 """
 
 from __future__ import annotations

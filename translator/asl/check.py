@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from translator.asl.block import Origin
+from translator.asl.estimate import Estimate
 from translator.asl.limits import measures
 from translator.asl.tokens import Tokens
 from translator.diagnostics import Findings, Position
@@ -75,10 +76,10 @@ def check_machine(
 
 def check_limits(
     definition: Mapping[str, Any], origins: Mapping[str, Origin], workflow: Workflow, findings: Findings, *,
-    kind: str, lengths: Mapping[str, int],
+    kind: str, lengths: Mapping[str, int], figures: Estimate | None = None,
 ) -> None:
-    """Findings for limits of AWS that the machine is beyond, or near. `kind`, `lengths`: see `measures`."""
-    for one in measures(definition, kind=kind, lengths=lengths):
+    """Findings for limits of AWS that the machine is beyond, or near. `kind`, `lengths`, `figures`: see `measures`."""
+    for one in measures(definition, kind=kind, lengths=lengths, figures=figures):
         at = _place(one.state, origins, workflow)
         if one.limit == "bytes of the definition":
             what = f"the state machine has {one.found:,} bytes; AWS takes {one.most:,}"

@@ -19,7 +19,7 @@ from translator.asl.variables import Variables
 from translator.expressions.jsonata import is_native
 from translator.expressions.references import slots
 from translator.expressions.tree import Attribute, Binary, Call, Conditional, ListOf, Node, ObjectOf, Slot, children
-from translator.model.values import nodes_of
+from translator.model.values import is_node, nodes_of
 from translator.model.workflow import Step, Value
 
 TOGETHER = 200 * 1024  # bytes of results in one state: below 256 KiB, with room for what stands around them
@@ -56,8 +56,7 @@ def claim_rules(
         for run in runs(plan):
             analysis.step(run.step)
         analysis.joins(plan)
-    analysis.values(outputs, native=looked_into)
-    analysis.together([slot for node in nodes_of(outputs) for slot in slots(node)])
+    analysis.together(analysis.values(outputs, native=looked_into))
     analysis.hand_down()
     return analysis.rules()
 
@@ -78,25 +77,33 @@ class _Analysis:
                 self.look(node)
         function = step.type in STEP_TYPES and not STEP_TYPES[step.type].native
         computed = step.type in ("transform", "aggregate") and "value" in step.config
+        read: list[Slot] = []
         for key, value in step.config.items():
-            self.values(value, native=not function or computed or (step.type, key) == ("approval", "auto_approve"))
-        self.values(step.items, native=step.id not in self.distributed)
-        for value in (step.seconds, step.until, step.input):
+            native = not function or computed or (step.type, key) == ("approval", "auto_approve")
+            read += self.values(value, native=native)
+        read += self.values(step.items, native=step.id not in self.distributed)
+        read += self.values(step.input, native=True)
+        for value in (step.seconds, step.until):
             self.values(value, native=True)
-        read = [slot for value in (step.config, step.items, step.input) for node in nodes_of(value) for slot in slots(node)]
         self.together(read)
 
-    def values(self, value: Value, *, native: bool) -> None:
-        """The expressions of a structure. With `native` the state machine looks into what they name."""
-        for node in nodes_of(value):
+    def values(self, value: Value, *, native: bool) -> list[Slot]:
+        """What the expressions of a structure read. With `native` the state machine looks into what they name."""
+        read: list[Slot] = []
+        for node in nodes_of(value) if isinstance(value, dict | list) or is_node(value) else ():
+            named = slots(node)
+            if not named:
+                continue
+            read += named
             if not is_native(node) or self._is_large(node):  # a function evaluates it, and is given whole values
-                for slot in slots(node):
+                for slot in named:
                     if slot.kind == "output":
                         self.use(slot.name).passed.add(())
             elif native:
                 self.look(node)
             else:
                 self.hand_on(node)
+        return read
 
     def hand_on(self, node: Node) -> None:
         """An expression whose value goes on to a function. What it is put together of is not looked into."""
@@ -207,6 +214,13 @@ class _Analysis:
             if rules:
                 found[name] = rules
         return found
+
+
+def short(rules: Mapping[str, Any]) -> Mapping[str, Any] | int:
+    """The rules as a payload has them: a number of KiB for the most frequent ones, since every step pays for their bytes."""
+    if rules.keys() == {"open", "over"} and rules["open"] == [""]:
+        return int(rules["over"]) // 1024
+    return rules
 
 
 def within(rules: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from translator.asl.estimate import estimate, executions, heaviest
+from translator.asl.estimate import Estimate, estimate, executions, heaviest
 
 MAX_BYTES = 1024 * 1024  # UTF-8 bytes of a definition
 MAX_EVENTS = 25_000      # of the history of one Standard execution
@@ -50,16 +50,20 @@ class Measure(NamedTuple):
 
 
 def measures(
-    definition: Mapping[str, Any], *, kind: str = "STANDARD", items: int = 10, lengths: Mapping[str, int] | None = None
+    definition: Mapping[str, Any], *, kind: str = "STANDARD", items: int = 10, lengths: Mapping[str, int] | None = None,
+    figures: Estimate | None = None,
 ) -> list[Measure]:
-    """Everything that uses half of a limit or more. `kind` is STANDARD or EXPRESS.
+    """Everything that uses half of a limit or more. `kind` is STANDARD or EXPRESS; `figures` is the estimate, if there is one.
 
     Events are those of the dearest way through without retries, loops counted as in `translator.asl.estimate`.
     """
-    figures = estimate(definition, items, lengths)
-    found = [Measure("bytes of the definition", _largest(definition), byte_size(definition), MAX_BYTES)]
-    if kind == "STANDARD":
-        found.append(Measure("history events", heaviest(definition, items, lengths), figures.cost.events[1], MAX_EVENTS))
+    figures = figures or estimate(definition, items, lengths)
+    found: list[Measure] = []  # where most of it is, is looked for only when it matters
+    if figures.bytes >= NEAR * MAX_BYTES:
+        found.append(Measure("bytes of the definition", _largest(definition), figures.bytes, MAX_BYTES))
+    events = figures.cost.events[1]
+    if kind == "STANDARD" and events >= NEAR * MAX_EVENTS:
+        found.append(Measure("history events", heaviest(definition, items, lengths), events, MAX_EVENTS))
     for state, express, events in executions(definition, items, lengths):
         if not express:
             found.append(Measure("history events of a child execution", state, events, MAX_EVENTS))

@@ -63,7 +63,7 @@ def emit_machine(
     undone_children: frozenset[str] = frozenset(), rolls_back: bool = False, called: bool = False,
     limit: int = MAX_BYTES, fused: bool = True,
 ) -> Emitted:
-    """The state machine of a checked workflow. Lambda and child machine names are placeholders (`${function_http}`).
+    """The state machine of a checked workflow. Lambda and child machine names are placeholders (`${http}`).
 
     `recorded` and `items`: see `Machine`; `undone_children` are steps whose child is recorded too. With `rolls_back` a failure
     starts the machine that undoes (`${rollback}`). `called`: others call the workflow, and may look into what it gives.

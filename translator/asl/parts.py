@@ -103,8 +103,10 @@ def _bytes(value: Any) -> int:
     if isinstance(value, list):
         return sum(2 + _bytes(item) for item in value)
     if is_node(value):
-        texts = (node.value for node in walk(value) if isinstance(node, Literal) and isinstance(node.value, str))
-        return 20 * sum(1 for _ in walk(value)) + sum(map(len, texts))
+        size = 0
+        for node in walk(value):
+            size += 20 + (len(node.value) if isinstance(node, Literal) and isinstance(node.value, str) else 0)
+        return size
     return len(value) if isinstance(value, str) else 8
 
 

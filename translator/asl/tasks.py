@@ -9,6 +9,7 @@ from typing import Any
 from aslant.error_names import ALL
 from aslant.step_types import STEP_TYPES
 from translator.asl.block import Block, Machine, State
+from translator.asl.claims import short
 from translator.asl.failures import CAUSE, ERROR, ERROR_OF_CHILD, error_from, error_object, hand_over, left_inside
 from translator.asl.plan import Run
 from translator.asl.retries import retry_rules
@@ -48,7 +49,7 @@ def lambda_step(machine: Machine, block: Block, run: Run, following: str | None)
     payload = state["Arguments"]["Payload"]
     rules = machine.claims.get(step.id)
     if rules:
-        payload["claims"] = rules
+        payload["claims"] = short(rules)
     if step.cache is not None and step.type in CAN_KEEP:
         payload["cache"] = writer.value({name: value for name, value in step.cache.items() if value is not None})
     guard = {name: dict(value) for name, value in sorted(machine.workflow.settings.other.items()) if name in GUARDS}
@@ -63,8 +64,7 @@ def invoke(
 ) -> State:
     """A Task state that calls the function of step type `kind`, without its continuation."""
     step = run.step
-    placeholder = f"function_{kind}"
-    machine.functions[placeholder] = kind
+    machine.functions[kind] = kind
     limit = math.ceil(step.timeout or min(machine.workflow.settings.timeout or LAMBDA_LIMIT, LAMBDA_LIMIT))
     retry, plan = retry_rules(*retries_of(machine, step), machine.findings)
     payload: dict[str, Any] = {"step": literal(step.id), "execution": EXECUTION, "config": config}

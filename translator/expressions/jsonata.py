@@ -42,6 +42,7 @@ from translator.expressions.types import TypeOf, kind, nothing_known
 
 MAX_CODE = 32_000
 MAX_DEPTH = 150  # of an expression as JSONata; Python's own limit would come at 200 or more
+_PLAIN = 2_000  # characters of keys that are surely within the limits
 _SHORT = 24  # characters of a reference that is cheaper to repeat than to name
 
 # How tightly JSONata binds: a condition is loosest, a value or call tightest.
@@ -108,6 +109,13 @@ LONGEST_NAME = "$" + "x" * 79  # of a variable on AWS
 
 def is_native(node: Node) -> bool:
     """Whether `write` can say the expression, whatever its references are; secrets are kept out elsewhere."""
+    here: Node = node
+    names = 0
+    while isinstance(here, Attribute) and names < _PLAIN:
+        names += len(here.name) + 20
+        here = here.of
+    if isinstance(here, Slot) and here.kind not in ("env", "local") and names < _PLAIN:
+        return True  # most are: a result or an input, by its keys
     try:
         write(node, lambda slot: LONGEST_NAME)
     except NotNative:

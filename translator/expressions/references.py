@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from translator.expressions.functions import find
-from translator.expressions.tree import Call, Node, Slot, walk
+from translator.expressions.tree import Attribute, Call, Literal, Node, Slot, walk
 
 
 def slots(node: Node) -> set[Slot]:
     """Every value from outside that the expression reads; a comprehension's own variables are not among them."""
+    here: Node = node
+    while isinstance(here, Attribute):  # most expressions are a result or an input, by its keys
+        here = here.of
+    if isinstance(here, Slot):
+        return {here} if here.kind != "local" else set()
+    if isinstance(here, Literal):
+        return set()
     return {here for here in walk(node) if isinstance(here, Slot) and here.kind != "local"}
 
 

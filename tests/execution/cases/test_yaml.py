@@ -54,7 +54,7 @@ def test_the_same_definition_as_json_gives_the_same_machine(dialect: str) -> Non
 
     (plain,), (quoted,) = as_written(text), as_written(json.dumps(typed(document), ensure_ascii=False))
     assert quoted.dialect == plain.dialect == dialect
-    assert quoted.bind({"function_skill": "f"}) == plain.bind({"function_skill": "f"})
+    assert quoted.bind({"skill": "f"}) == plain.bind({"skill": "f"})
 
 
 DATES = """

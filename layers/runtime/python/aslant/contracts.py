@@ -88,7 +88,7 @@ class StepInvocation(TypedDict):
     iteration: NotRequired[list[int]]  # indexes of the loops around the step, outermost first
     secrets: NotRequired[dict[str, list[str | SecretPart | ValuePart]]]
     retry: NotRequired[RetryPlan]
-    claims: NotRequired[ClaimRules]
+    claims: NotRequired[ClaimRules | int]  # a number n stands for {open: [""], over: n KiB}
     token: NotRequired[str]  # the task token, for a step that waits for an answer
     entered: NotRequired[str]  # when its state was entered (ISO 8601): the time to answer counts from then
     timeout: NotRequired[int]  # seconds that this attempt may take

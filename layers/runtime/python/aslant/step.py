@@ -23,7 +23,7 @@ from aslant import bootstrap, claims, observability, secrets
 from aslant.configs.base import Config
 from aslant.configs.check import parse
 from aslant.configs.guard import Guard
-from aslant.contracts import CLAIM_THRESHOLD, MAX_PAYLOAD, Json, RetryPlan, StepInvocation, StepResult
+from aslant.contracts import CLAIM_THRESHOLD, MAX_PAYLOAD, ClaimRules, Json, RetryPlan, StepInvocation, StepResult
 from aslant.error_names import is_retried
 from aslant.errors import PayloadTooLarge, StepError, StepInProgress, StepTimeout, ValidationError, named
 from aslant.executions.records import Failure, StepRecord
@@ -334,7 +334,8 @@ def checked(result: StepResult, run: StepRun) -> StepResult:
 
 def _fitting(result: StepResult, event: StepInvocation, run: StepRun) -> StepResult:
     """The result as the state machine takes it: what is large is stored, and a claim stands in its place."""
-    rules = event.get("claims") or {}
+    given = event.get("claims") or {}
+    rules: ClaimRules = {"open": [""], "over": given * 1024} if isinstance(given, int) else given
     over = rules.get("over", CLAIM_THRESHOLD)
     if rules.get("shared"):
         over = min(over, max(_LEAST_SHARE, _SHARED // math.prod(index + 1 for index in run.iteration)))
