@@ -87,7 +87,7 @@ def invoke(
     state: State = {
         "Type": "Task",
         "Resource": INVOKE + (".waitForTaskToken" if token else ""),
-        "Arguments": {"FunctionName": "${" + placeholder + "}", "Payload": payload},
+        "Arguments": {"FunctionName": "${" + kind + "}", "Payload": payload},
         "TimeoutSeconds": max(1, limit),
     }
     if step.heartbeat:
