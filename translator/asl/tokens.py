@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-FUNCTION = "${function_gate}"
+FUNCTION = "${gate}"
 Path = tuple[tuple[str, int], ...]
 
 
