@@ -10,6 +10,8 @@ from translator.graph.scope import Scope
 from translator.graph.strategies.choice import arrange
 from translator.graph.strategies.layout import Layout, Leaf, Tree
 
+MAX_AUTO = 400  # steps of a part that is not series-parallel
+
 
 def arranged(
     scope: Scope, strategy: str, limit: int | None = None, *, express: bool = False, durations: Sequence[float] | None = None,
@@ -32,7 +34,9 @@ def arranged(
         own = {step: number for number, step in enumerate(sorted(steps))}
         preds = [[own[source] for source, _ in scope.preds[step] if source in own] for step in own]
         seconds = [durations[step] for step in own] if durations is not None else None
-        layout = arrange(preds, strategy, seconds, express=express)
+        # Tokens take about as many bytes as the steps, and time to be found: a large part has barriers unless they are wanted.
+        wanted = "levels" if strategy == "auto" and len(steps) > MAX_AUTO else strategy
+        layout = arrange(preds, wanted, seconds, express=express)
         if layout.tree is not None and _nesting(layout.tree) > MAX_NESTING:
             layout = arrange(preds, "levels" if express else "chains", seconds)
         assert layout.tree is not None
