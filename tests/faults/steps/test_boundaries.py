@@ -227,7 +227,7 @@ def test_set_aside_while_it_ran(store, use, dynamo):
 
     def aside(name: str) -> None:
         if name == "finish" and effects.count == 1:
-            forget(store)
+            forget(store, 2)
             store.begin(KEY, type="test", run=2, owner="new", now=time.time_ns() // 1000, lease_until=2**52)
 
     use(store, before=aside)
@@ -237,15 +237,31 @@ def test_set_aside_while_it_ran(store, use, dynamo):
     assert (record.status, record.owner, record.run, record.attempts) == ("running", "new", 2, 1)
 
 
-def forget(store: Any) -> None:
-    if hasattr(store, "forget"):
-        store.forget(KEY)
-    else:
-        from aslant import keys
-        from aslant.adapters.clients import client
+def test_an_attempt_of_an_earlier_run_begins_nothing_that_was_set_aside(store, use):
+    """Its machine is stopped, but the function that it called starts late."""
+    effects = Effects()
+    use(store)
+    _, began = store.begin(KEY, type="test", run=1, owner="old", now=1, lease_until=2)
+    forget(store, 2)
+    with still_waiting("run 2 of the execution has this step"):
+        effects.handler()(event(), Context(5))
+    assert effects.count == 0
+    store.fail(KEY, began, now=3, failure=Failure("X"), usage={})
+    with pytest.raises(errors.ConflictError):
+        store.finish(KEY, began, now=3, output=1, usage={})
+    mine, record = store.begin(KEY, type="test", run=2, owner="new", now=5, lease_until=9)
+    assert mine and (record.started_at, record.attempts, record.total_attempts) == (5, 1, 1)
 
-        pk, sk = keys.step(KEY.tenant, KEY.execution, KEY.step, KEY.iteration)
-        client("dynamodb", "us-east-1").delete_item(TableName="records", Key={"pk": {"S": pk}, "sk": {"S": sk}})
+
+def forget(store: Any, run: int) -> None:
+    """Sets the record aside for a run."""
+    if hasattr(store, "forget"):
+        store.forget(KEY, run)
+    else:
+        from aslant.adapters.dynamo_executions import DynamoExecutions
+
+        executions = DynamoExecutions("us-east-1", "records", store.artifacts)
+        assert executions.set_aside(KEY.tenant, KEY.execution, run=run, chosen=lambda step: True) == 1
 
 
 def test_an_earlier_run_that_comes_late_does_not_take_the_step(store, use):

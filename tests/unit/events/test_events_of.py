@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aslant import keys
+from aslant.adapters.dynamo_steps import left_by
 from aslant.adapters.execution_items import columns, key_of
 from aslant.events import TYPES, events_of
 from aslant.executions.records import Checkpoint, Failure, Parent
@@ -105,6 +106,14 @@ def _step(step_item, state):
 ])
 def test_begins_and_ends_of_a_step(told, step_item, before, after, types):
     assert told(_step(step_item, before), _step(step_item, after)) == types
+
+
+def test_what_is_left_of_a_record_that_was_set_aside_tells_nothing(told, step_item):
+    done = _step(step_item, ("completed", 1, 1))
+    left = left_by(done, 2)
+    assert told(done, left) == []
+    assert told(left, _step(step_item, ("running", 2, 1))) == ["node_started"]
+    assert told(left, step_item("completed", native=True, attempts=0, run=2, type="choice")) == ["node_started", "node_completed"]
 
 
 def test_a_failure_that_is_settled_tells_nothing_new(told, step_item):

@@ -206,6 +206,7 @@ def test_setting_aside_moves_chosen_records_of_earlier_runs(store, small_transac
     assert store.set_aside("acme", "x", run=2, chosen=lambda step: step.step == "loop") == 12
     assert [one.label for one in store.steps("acme", "x")] == ["kept", "loop[500]"]
     assert store.set_aside("acme", "x", run=2, chosen=lambda step: step.step == "loop") == 0
+    assert store.set_aside("acme", "x", run=3, chosen=lambda step: step.label == "loop[0]") == 0
     # The step runs anew, and may be set aside again for another run.
     put_step(store, StepKey("acme", "x", "loop", (0,)), run=2, output="again")
     assert store.set_aside("acme", "x", run=3, chosen=lambda step: step.label == "loop[0]") == 1

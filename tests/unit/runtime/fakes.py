@@ -22,6 +22,7 @@ class MemorySteps:
     def __init__(self) -> None:
         self.records: dict[StepKey, StepRecord] = {}
         self.workflows: dict[StepKey, str] = {}
+        self.least: dict[StepKey, int] = {}  # runs that records were set aside for
         self.calls: list[str] = []
         self._counts: dict[tuple[StepKey, int], int] = {}
         self._lock = threading.Lock()
@@ -32,6 +33,8 @@ class MemorySteps:
         with self._lock:
             self.calls.append("begin")
             before = self.records.get(key)
+            if self.least.get(key, 0) > run:
+                return False, before or StepRecord(key.step, key.iteration, "skipped", run=self.least[key])
             if before is not None:
                 if before.status == "running" and before.owner == owner:
                     return True, before
@@ -72,10 +75,11 @@ class MemorySteps:
                     here, status="failed", finished_at=now, lease_until=None, error=failure, usage=dict(usage)
                 )
 
-    def forget(self, key: StepKey) -> None:
-        """What setting a record aside leaves."""
+    def forget(self, key: StepKey, run: int = 0) -> None:
+        """What setting a record aside for a run leaves."""
         with self._lock:
             self.records.pop(key, None)
+            self.least[key] = run
             for counted in [each for each in self._counts if each[0] == key]:
                 del self._counts[counted]
 

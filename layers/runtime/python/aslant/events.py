@@ -193,6 +193,8 @@ def _of_execution(before: Image, after: Image) -> Iterator[_Found]:
 
 def _of_step(before: Image, after: Image) -> Iterator[_Found]:
     status, run, attempts = str(after["status"]), int(after.get("run", 1)), int(after.get("attempts", 0))
+    if status == keys.ASIDE:
+        return
     step, iteration = str(after["step"]), json.loads(after.get("iteration") or "[]")
     native = bool(after.get("native"))
     what = [step, iteration, run, attempts]

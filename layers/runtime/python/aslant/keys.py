@@ -58,6 +58,7 @@ from aslant.errors import NotFoundError
 
 SHARDS = 4  # partitions that a tenant's executions are spread over in the indexes by_tenant and by_status
 EXECUTION = "execution"
+ASIDE = "aside"  # of records that were set aside; also the status of what stays in their places
 INPUT = "input"
 OUTPUT = "output"
 DEFINITIONS = "definition#"  # what the sort keys of definitions begin with
@@ -144,7 +145,7 @@ def step(tenant: str, execution: str, step: str, iteration: Sequence[int] = ()) 
 
 def aside(tenant: str, execution: str, run: int, step: str, iteration: Sequence[int] = ()) -> Key:
     """Where the record of a step goes that run number `run` does not count any more."""
-    return Key(partition(tenant, execution), f"aside#{run:06d}#{_part(step)}#{_path(iteration)}")
+    return Key(partition(tenant, execution), f"{ASIDE}#{run:06d}#{_part(step)}#{_path(iteration)}")
 
 
 def checkpoint(tenant: str, execution: str, number: int) -> Key:

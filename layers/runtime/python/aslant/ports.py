@@ -361,7 +361,8 @@ class StepStore(Protocol):
 
         A record that failed, or whose lease is over, is begun again: `attempts` counts on within a run and starts at 1 in
         a new one. A settled failure and a completed record stay as they are and are given back with their output, and so
-        does the record of a later run. `owner` is one invocation's: what it has already is given to it once more.
+        does the record of a later run, and what is left where one was set aside for that. `owner` is one invocation's: what
+        it has already is given to it once more.
         """
 
     def finish(self, key: StepKey, began: StepRecord, *, now: int, output: Json, usage: Mapping[str, float]) -> StepRecord:

@@ -14,7 +14,7 @@ from aslant import keys
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client
 from aslant.adapters.dynamo import MAX_ACTIONS, Refused, Row, query, transact
-from aslant.adapters.dynamo_steps import INLINE, item_of, read_output, record_of
+from aslant.adapters.dynamo_steps import INLINE, item_of, left_by, read_output, record_of
 from aslant.adapters.execution_items import changes, columns, indexed, key_of, record
 from aslant.contracts import Json
 from aslant.errors import ConflictError, NotFoundError
@@ -124,12 +124,12 @@ class DynamoExecutions:
                 "ProjectionExpression": ",".join(f"#{name}" for name in wanted),
                 "ExpressionAttributeNames": {f"#{name}": name for name in wanted},
             }
-        return tuple(self._step(tenant, row, outputs) for row in self._all(tenant, id, "step#", **only))
+        return tuple(self._step(tenant, row, outputs) for row in self._records(tenant, id, **only))
 
     def set_aside(self, tenant: str, id: str, *, run: int, chosen: Callable[[StepRecord], bool]) -> int:
         moved = 0
         for _ in range(_AGAIN):
-            found = [(self._step(tenant, row, False), row) for row in self._all(tenant, id, "step#")]
+            found = [(self._step(tenant, row, False), row) for row in self._records(tenant, id)]
             found = [(step, row) for step, row in found if step.run < run and chosen(step)]
             # The newest first: whatever is left after a crash still has everything that it was made from.
             found.sort(key=lambda pair: (pair[0].finished_at or pair[0].begun_at, pair[0].started_at), reverse=True)
@@ -283,9 +283,7 @@ class DynamoExecutions:
         kept = key_of(keys.aside(tenant, id, run, step.step, step.iteration))
         return [
             {"Put": {"TableName": self.table, "Item": {**row, **kept}}},
-            {"Delete": {
-                "TableName": self.table, "Key": {name: row[name] for name in ("pk", "sk")}, **_unchanged(step, {}),
-            }},
+            {"Put": {"TableName": self.table, "Item": left_by(row, run), **_unchanged(step, {})}},
         ]  # fmt: skip
 
     def _native(self, execution: Execution, step: StepRecord, now: int) -> Row:
@@ -295,6 +293,10 @@ class DynamoExecutions:
             ref = self.artifacts.put(execution.tenant, execution.id, f"outputs/{digest}", data)
             step = replace(step, output_ref=ref, output_sha256=digest)
         return item_of(execution.tenant, execution.id, execution.workflow, step, now=now)
+
+    def _records(self, tenant: str, id: str, **only: Any) -> Iterator[Row]:
+        """The items of step records, without what those leave behind that were set aside."""
+        return (row for row in self._all(tenant, id, "step#", **only) if row["status"]["S"] != keys.ASIDE)
 
     def _step(self, tenant: str, row: Row, outputs: bool) -> StepRecord:
         if not outputs:

@@ -2,7 +2,8 @@
 
 Texts: tenant, execution, workflow, step, type, status, owner, output_sha256, output_ref, error, message, outcome; JSON texts:
 iteration, output, usage; numbers: run, attempts, total_attempts, started_at, begun_at, finished_at, lease_until, ttl;
-booleans: settled, native. `attempts_<run>` counts the begins of one run; `attempts` repeats the latest one's.
+booleans: settled, native. A record that was set aside leaves one of status keys.ASIDE with ids, `run` and ttl.
+`attempts_<run>` counts the begins of one run; `attempts` repeats the latest one's.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from aslant.values import compact
 INLINE = 32 * 1024
 _KEEP = 90 * 24 * 3600  # seconds after the last begin or end
 
-# A record may be begun when there is none, when it failed and the workflow did not go on after that, when it was skipped by
-# an earlier run, or when its lease is over; never by a run that is not the latest.
+# A record may be begun when there is none, when it was set aside, when it failed and the workflow did not go on after that,
+# when it was skipped by an earlier run, or when its lease is over; never by a run that is not the latest.
 _MAY_BEGIN = (
     "attribute_not_exists(pk) OR (#run <= :run AND attribute_not_exists(settled)"
-    " AND (#status IN (:failed, :skipped) OR (#status = :running AND lease_until < :now)))"
+    " AND (#status IN (:failed, :skipped, :aside) OR (#status = :running AND lease_until < :now)))"
 )
 _BEGIN = (
     "SET tenant = :tenant, execution = :execution, workflow = :workflow, #step = :step, iteration = :iteration,"
@@ -72,6 +73,7 @@ class DynamoSteps:
             ":iteration": compact(list(key.iteration)), ":type": type, ":run": run, ":owner": owner, ":now": now,
             ":lease": lease_until, ":ttl": _ttl(now), ":zero": 0, ":one": 1,
             ":running": "running", ":failed": "failed", ":skipped": "skipped",
+            ":aside": keys.ASIDE,
         }
         item, mine = self._update("beginning", key, _BEGIN, _MAY_BEGIN, values, {"#counted": f"attempts_{run}"}, "ALL_NEW")
         if item is None:
@@ -97,7 +99,7 @@ class DynamoSteps:
                 began, status="completed", finished_at=now, lease_until=None, error=None, output=output,
                 output_sha256=digest, output_ref=ref, usage=dict(usage),
             )
-        if item is None or int(item["started_at"]["N"]) != began.started_at:
+        if item is None or item.get("started_at") != {"N": str(began.started_at)}:
             raise ConflictError(f"the record of {key.step} that this attempt began was set aside")
         return self._with_output(key.tenant, record_of(item))
 
@@ -193,6 +195,13 @@ def item_of(tenant: str, execution: str, workflow: str, record: StepRecord, *, n
     if record.error is not None:
         row |= {"error": record.error.error, "message": record.error.message}
     return {name: _attribute(value) for name, value in row.items() if value is not None}
+
+
+def left_by(row: Mapping[str, Any], run: int) -> dict[str, Any]:
+    """What stays in the place of an item that is set aside for a run. A state of the machine's own may take the place."""
+    kept = ("pk", "sk", "tenant", "execution", "workflow", "step", "iteration", "ttl")
+    ids = {name: row[name] for name in kept if name in row}
+    return ids | {"status": {"S": keys.ASIDE}, "run": {"N": str(run)}, "native": {"BOOL": True}}
 
 
 def _attribute(value: str | int) -> dict[str, Any]:
