@@ -294,7 +294,9 @@ def evaluate_state(
 def record_state(machine: Machine, block: Block, run: Run, following: str | None) -> str:
     """A state after a step that no function runs, which records that it completed, and its output, for a rollback."""
     step = run.step
-    light = Run(Step(step.id, "transform", step.at, retry=Retry(max_attempts=1), on_failure=OnFailure("fail")), run.frame)
+    # It only notes what is known: a function that is killed at it must not fail the workflow.
+    kept = Step(step.id, "transform", step.at, retry=Retry(max_attempts=4), timeout=60.0, on_failure=OnFailure("fail"))
+    light = Run(kept, run.frame)
     writer = machine.writer(block, step)
     left = {Slot(kind, step.id) for kind in ("output", "child")}
     read: list[Node] = [slot for slot, _ in machine.variables.own(step.id, run.frame) if slot in left]

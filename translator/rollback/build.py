@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from aslant.error_names import ALL
-from translator.diagnostics import Findings
+from aslant.step_types import STEP_TYPES
+from translator.diagnostics import Findings, Position
 from translator.expressions.tree import Attribute, Compare, Index, ListOf, Literal, Logic, Node, Slot
 from translator.findings import graph as rules
 from translator.model.workflow import UNDO_LOOP, Case, Edge, OnFailure, Retry, Settings, Step, Workflow
@@ -29,6 +30,7 @@ LATE = "finally values"  # what `finally` reads of the execution
 ASKED = "finally"  # the key of the request that asks for `finally`
 OURS = frozenset({PLAN, READ, FINISH, PICK, VALUES, DONE, ENDING, LATE, UNDO_LOOP})
 _ATTEMPTS = 3
+_LIMIT = 60.0  # seconds
 _COMPOSITE = frozenset({"parallel", "foreach", "choice", "wait"})
 
 
@@ -72,7 +74,7 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
     ending = _ending(workflow) if has_ending(workflow) else ()
     late = frozenset(step.id for step in _with_inner(ending))
     if not has_undoing(workflow):
-        made = _made(workflow, (Step(LATE, KIND, workflow.at), *_after(ending, Edge(LATE))))
+        made = _made(workflow, (_own(LATE, workflow.at), *_after(ending, Edge(LATE))))
         return Undoing(made, {}, late=late) if ending else None
     called = frozenset(step.id for step in workflow.all_steps() if _undoes_itself(step, children))
     undone = {step.id: step for step in workflow.all_steps() if step.compensation is not None or step.id in called}
@@ -94,6 +96,7 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
         undos.append(replace(
             _with_ids(compensation, inner), id=undo_id(step.id), name=compensation.name or f"undo {step.label}",
             depends_on=(Edge(PICK, (step.id,), at=compensation.at),), retry=_retry(compensation), output_key="",
+            timeout=_limit(compensation, step),
         ))
     at = workflow.at
     chosen = _some_are_chosen(workflow)
@@ -107,7 +110,7 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
     loop = Step(
         UNDO_LOOP, "foreach", at, items=Attribute(Slot("output", PLAN), "undo"), max_parallel=1, on_item_error="continue",
         depends_on=(Edge(PLAN),), steps=(
-            Step(VALUES, KIND, at),
+            _own(VALUES, at),
             Step(
                 PICK, "choice", at, depends_on=(Edge(VALUES),),
                 cases=tuple(Case(step, _is(step), at) for step in undone),
@@ -121,7 +124,7 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
     )  # fmt: skip
     loops = [loop] if undone else []
     undoing = (
-        Step(PLAN, KIND, at), *loops, Step(READ, KIND, at, depends_on=(Edge(UNDO_LOOP if undone else PLAN),)), *rollback,
+        _own(PLAN, at), *loops, _own(READ, at, depends_on=(Edge(UNDO_LOOP if undone else PLAN),)), *rollback,
     )  # fmt: skip
     last = [step.id for step in rollback] or [READ]
     if ending:
@@ -130,11 +133,11 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
             Step(
                 ENDING, "choice", at, depends_on=tuple(map(Edge, last)), cases=(Case(ASKED, asked, at),), default="none"
             ),
-            Step(LATE, KIND, at, depends_on=(Edge(ENDING, (ASKED,)),)),
+            _own(LATE, at, depends_on=(Edge(ENDING, (ASKED,)),)),
             *_after(ending, Edge(LATE)),
         )  # fmt: skip
         last = [ENDING, *(step.id for step in ending)]
-    made = _made(workflow, (*undoing, Step(FINISH, KIND, at, depends_on=tuple(map(Edge, last)))))
+    made = _made(workflow, (*undoing, _own(FINISH, at, depends_on=tuple(map(Edge, last)))))
     return Undoing(made, undone, renamed, called, late)
 
 
@@ -144,6 +147,20 @@ def _made(workflow: Workflow, steps: tuple[Step, ...]) -> Workflow:
         inputs=workflow.inputs, variables=workflow.variables, output_types={},
         settings=Settings(max_parallel=workflow.settings.max_parallel), at=workflow.at, source=workflow.source,
     )
+
+
+def _own(id: str, at: Position, depends_on: tuple[Edge, ...] = ()) -> Step:
+    """A step of this module's: it takes moments, and a function that is killed or hangs must not end the rollback."""
+    return Step(id, KIND, at, depends_on=depends_on, timeout=_LIMIT, retry=Retry(max_attempts=4, at=at))
+
+
+def _limit(compensation: Step, undone: Step) -> float | None:
+    """Seconds for an attempt. A lease whose function was killed holds up the next attempt: that of a step with a limit, for
+    no longer than that, or a minute.
+    """
+    if compensation.timeout is not None or undone.timeout is None or STEP_TYPES[compensation.type].native:
+        return compensation.timeout
+    return None if compensation.type == "approval" else max(_LIMIT, undone.timeout)
 
 
 def _ending(workflow: Workflow) -> tuple[Step, ...]:

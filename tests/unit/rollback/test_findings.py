@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from typing import Any
 
 import pytest
 
@@ -155,3 +156,35 @@ def test_one_compensation_written_once_serves_several_steps() -> None:
 def test_an_unknown_key_of_an_approval_that_means_another_word_is_told_the_right_one() -> None:
     text = "steps: [{id: a, type: approval, config: {approval_type: multiple_choice, choices: [x]}}]"
     assert "unknown key choices; did you mean options?" in message(text)
+
+
+def states_of(machine: Any) -> dict[str, Any]:
+    """All states of a machine by name, those inside of others too."""
+    found: dict[str, Any] = {}
+    for name, state in machine["States"].items():
+        found[name] = state
+        for inner in (*state.get("Branches", ()), *([state["ItemProcessor"]] if "ItemProcessor" in state else ())):
+            found |= states_of(inner)
+    return found
+
+
+def test_what_a_rollback_does_itself_has_a_short_limit_and_outlives_a_killed_function() -> None:
+    made = compiled("""
+        settings: {on_error: compensate}
+        steps:
+          - {id: a, type: skill, timeout: 5, config: {skill: x}, compensation: {id: c, type: skill, config: {skill: y}}}
+          - {id: b, type: skill, timeout: 90, config: {skill: x}, compensation: {id: d, type: skill, config: {skill: y}}}
+          - {id: e, type: skill, timeout: 90, config: {skill: x}, compensation: {id: f, type: skill, timeout: 7, config: {skill: y}}}
+          - {id: g, type: skill, config: {skill: x}, compensation: {id: h, type: skill, config: {skill: "{{ steps.n.output }}"}}}
+          - {id: n, type: wait, seconds: 1}
+    """)
+    assert made.rollback is not None
+    main, undoing = states_of(made.definition), states_of(made.rollback.definition)
+    limits = {name: state["TimeoutSeconds"] for name, state in undoing.items() if state["Type"] == "Task"}
+    assert [limits[f"undo {step}"] for step in "abeg"] == [60, 90, 7, 900]
+    own = [state for name, state in undoing.items() if name in ("rollback plan", "undo values", "rollback end")] + [main["n record"]]
+    assert len(own) == 4
+    for state in own:
+        assert state["TimeoutSeconds"] == 60
+        assert any("Runtime.ExitError" in rule["ErrorEquals"] and rule.get("MaxAttempts", 3) == 3 for rule in state["Retry"])
+        assert not any({"RollbackIncomplete", "States.ALL"} & set(rule["ErrorEquals"]) for rule in state["Retry"])
