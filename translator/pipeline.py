@@ -13,10 +13,12 @@ from translator.asl.estimate import Estimate, estimate
 from translator.asl.execution_type import Kind, check_execution_type, kind_of
 from translator.asl.limits import MAX_BYTES
 from translator.asl.machine import emit_machine
+from translator.asl.ordering import Arrangement
 from translator.diagnostics import Diagnostic, Findings, TranslatorError
 from translator.dialects.registry import read as read_dialect
 from translator.findings import graph as rules
 from translator.graph.scope import Graph, build_graph
+from translator.graph.strategies.layout import Layout
 from translator.model.build import build
 from translator.model.workflow import Workflow
 from translator.passes.check_steps import check_inputs, check_steps, check_types, report_settings
@@ -66,6 +68,8 @@ class Compilation:
     rollback: Compilation | None = None  # undoes an execution, or ends a cancelled one: a machine of its own, same workflow
     rollbacks: Mapping[str, str] = field(default_factory=dict)  # placeholders for machines that undo executions of a workflow
     parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # placeholders of machines that run parts of this one
+    arrangements: tuple[Arrangement, ...] = ()  # scopes whose order is not series-parallel
+    layouts: Mapping[str, Layout] = field(default_factory=dict)  # of each scope, by its key
 
     @property
     def type(self) -> Kind:
@@ -99,14 +103,16 @@ class _Read:
 def compile_sources(
     sources: Sequence[Source], *, dialect: str | None = None, strict: bool = False,
     versions: Mapping[str, str] | None = None, limit: int = MAX_BYTES, fused: bool = True,
+    strategy: str | None = None,
 ) -> list[Compilation]:
     """Compile definitions together: steps of `type: workflow` find the others by id.
 
     `versions`, by workflow, count in place of those that the definitions say. Raises TranslatorError with every finding
     when there is an error, or with `strict` a warning. `limit`: bytes of a definition; from 80 % on it is cut into parts.
+    `strategy` counts in place of the definitions' own `settings.strategy`.
     `fused=False` leaves out what only makes machines cheaper, for tests that compare both.
     """
-    reads, everything = _read(sources, dialect, versions or {})
+    reads, everything = _read(sources, dialect, versions or {}, strategy)
     failing = {"error"} | ({"warning", "unsupported"} if strict else set())
     if any(found.severity in failing for found in everything):
         raise TranslatorError(everything)
@@ -146,7 +152,7 @@ def canonical_data(source: Source, findings: Findings, *, dialect: str | None = 
 
 
 def _read(
-    sources: Sequence[Source], dialect: str | None, versions: Mapping[str, str]
+    sources: Sequence[Source], dialect: str | None, versions: Mapping[str, str], strategy: str | None
 ) -> tuple[list[_Read], tuple[Diagnostic, ...]]:
     reads = []
     for source in sources:
@@ -155,7 +161,8 @@ def _read(
         if canonical is not None:
             read.dialect, data = canonical
             workflow = build(data, read.findings)
-            read.workflow = replace(workflow, version=versions.get(workflow.id, workflow.version))
+            settings = replace(workflow.settings, strategy=strategy or workflow.settings.strategy)
+            read.workflow = replace(workflow, version=versions.get(workflow.id, workflow.version), settings=settings)
         reads.append(read)
     _check_ids(reads)
     workflows = {read.workflow.id: read.workflow for read in reads if read.workflow is not None}
@@ -230,7 +237,7 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int, *, fused: 
         raise TranslatorError(findings.sorted())
     return Compilation(
         read.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, findings.sorted(),
-        emitted.origins, figures, read.graph, rollback, emitted.rollbacks, emitted.parts,
+        emitted.origins, figures, read.graph, rollback, emitted.rollbacks, emitted.parts, emitted.arrangements, emitted.layouts,
     )
 
 

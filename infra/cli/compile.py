@@ -15,9 +15,10 @@ from pathlib import Path
 
 from infra.cli.errors import UsageError
 from infra.cli.files import read_all, texts, write
-from infra.cli.output import add_format, add_strict, exit_code, print_findings
+from infra.cli.output import add_format, add_strategy, add_strict, exit_code, print_findings
 from infra.cli.report import as_json, as_text
 from infra.cli.siblings import compile_with_siblings
+from translator.comparison import compare
 from translator.diagnostics import TranslatorError
 from translator.pipeline import Compilation
 
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print what the machine costs to run; the definition too only with -o")
     parser.add_argument("--json", action="store_true", help="print that as JSON (implies --report)")
     parser.add_argument("--dialect", help="read the files as this dialect instead of finding it out")
+    add_strategy(parser)
     add_strict(parser)
     add_format(parser)
 
@@ -44,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     sources = read_all(args.files)
     try:
-        compilations = compile_with_siblings(sources, args.dialect)[: len(sources)]
+        compilations = compile_with_siblings(sources, args.dialect, strategy=args.strategy)[: len(sources)]
     except TranslatorError as error:
         print_findings(error.diagnostics, texts(sources), args.format, sys.stderr)
         return exit_code(error.diagnostics, strict=args.strict)
@@ -57,7 +59,11 @@ def execute(args: argparse.Namespace) -> int:
     if args.output is not None or not report:
         _write(compilations, args.output)
     if report:
-        sys.stdout.write(as_json(compilations) if args.json else as_text(compilations))
+        def again(strategy: str) -> list[Compilation]:
+            return compile_with_siblings(sources, args.dialect, strategy=strategy)
+
+        compared = compare(compilations, again)
+        sys.stdout.write(as_json(compilations, compared) if args.json else as_text(compilations, compared))
     return 0
 
 

@@ -12,6 +12,7 @@ from typing import IO, Any
 from infra.cli.errors import FINDINGS, FINE
 from translator import reporting
 from translator.diagnostics import Diagnostic, Severity
+from translator.graph.strategies.choice import STRATEGIES
 
 _STYLES = {
     "error": "bold red", "unsupported": "bold magenta", "warning": "bold yellow", "info": "bold blue",
@@ -26,6 +27,11 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 def add_strict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="warnings and unsupported features count as errors")
+
+
+def add_strategy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--strategy", choices=STRATEGIES, metavar="NAME",
+        help=f"how steps wait for each other where their order is not series-parallel: {', '.join(STRATEGIES)}")
 
 
 def exit_code(diagnostics: Iterable[Diagnostic], *, strict: bool = False) -> int:

@@ -14,7 +14,7 @@ from infra.cli import pictures
 from infra.cli.dev import about_published
 from infra.cli.errors import FINDINGS, FINE
 from infra.cli.files import read_all, texts
-from infra.cli.output import add_format, add_strict, exit_code, print_findings, put_json
+from infra.cli.output import add_format, add_strategy, add_strict, exit_code, print_findings, put_json
 from infra.cli.siblings import compile_with_siblings
 from infra.cli.target import TENANT, add_json, add_target, connected
 from translator.diagnostics import TranslatorError
@@ -31,6 +31,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="definitions, or folders of them; or -")
     parser.add_argument("--dialect", help="read the files as this dialect instead of finding it out")
+    add_strategy(parser)
     add_json(parser)
     add_strict(parser)
     add_format(parser)
@@ -45,7 +46,7 @@ def execute(args: argparse.Namespace) -> int:
 
     sources = read_all(args.files, folders=True)
     try:
-        compilations = compile_with_siblings(sources, args.dialect)
+        compilations = compile_with_siblings(sources, args.dialect, strategy=args.strategy)
         found = [each for one in compilations for each in one.diagnostics]
     except TranslatorError as error:
         print_findings(error.diagnostics, texts(sources), args.format, sys.stderr)
@@ -56,7 +57,7 @@ def execute(args: argparse.Namespace) -> int:
         return FINDINGS
 
     def compile(versions: Mapping[str, str]) -> list[Compilation]:
-        return compile_with_siblings(sources, args.dialect, versions) if versions else compilations
+        return compile_with_siblings(sources, args.dialect, versions, args.strategy) if versions else compilations
 
     with connected(args) as target:
         calls = of_registry(compilations, bootstrap.skill_store(target.settings).all(TENANT))

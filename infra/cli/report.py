@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from translator.asl.execution_type import Kind, reason
+from translator.comparison import Figures
 from translator.costs import Assumed, may_be_express, usd_per_1000
 from translator.findings.asl import LAMBDA_EXPRESSION
 from translator.model.workflow import Workflow
@@ -21,16 +22,23 @@ MAX_EVENTS = 25_000
 Rows = list[tuple[str, str]]
 
 
-def as_text(compilations: Sequence[Compilation]) -> str:
+Compared = Mapping[str, Mapping[str, Figures]]  # by workflow and strategy
+
+
+def as_text(compilations: Sequence[Compilation], compared: Compared) -> str:
     """A block per workflow; ranges are the cheapest and the dearest way through without retries."""
-    return "\n".join(_block(compilation, _workflows(compilations)) for compilation in compilations)
+    return "\n".join(
+        _block(one, _workflows(compilations), compared.get(one.workflow.id, {})) for one in compilations
+    )
 
 
-def as_json(compilations: Sequence[Compilation]) -> str:
+def as_json(compilations: Sequence[Compilation], compared: Compared) -> str:
     """The same figures: an array with an object per workflow."""
     others = _workflows(compilations)
     rows = [{"workflow": one.workflow.id, "version": one.workflow.version, "dialect": one.dialect,
-        **asdict(one.estimate), **_prices(one, others), "functions": dict(one.functions), "workflows": dict(one.workflows)}
+        **asdict(one.estimate), **_prices(one, others), "functions": dict(one.functions), "workflows": dict(one.workflows),
+        "order": [asdict(each) for each in one.arrangements],
+        "strategies": {name: asdict(each) for name, each in compared.get(one.workflow.id, {}).items()}}
         for one in compilations]
     return json.dumps(rows, indent=2, ensure_ascii=False, default=str) + "\n"
 
@@ -47,9 +55,9 @@ def _prices(compilation: Compilation, others: Mapping[str, Workflow]) -> dict[st
     }
 
 
-def _block(compilation: Compilation, others: Mapping[str, Workflow]) -> str:
+def _block(compilation: Compilation, others: Mapping[str, Workflow], compared: Mapping[str, Figures]) -> str:
     title = f"{visible(compilation.workflow.name or compilation.workflow.id)} {visible(compilation.workflow.version)}"
-    rows = [*_machine(compilation), *_execution(compilation, others), *_parts(compilation)]
+    rows = [*_machine(compilation), *_execution(compilation, others), *_parts(compilation), *_order(compilation, compared)]
     width = max(len(name) for name, _ in rows)
     lines = [f"{title} ({compilation.dialect})", *(f"  {name:<{width}}  {value}" for name, value in rows)]
     return "\n".join(lines) + "\n"
@@ -89,6 +97,21 @@ def _parts(compilation: Compilation) -> Rows:
         rows.append(("loops", f"counted with none to {compilation.estimate.items} items each"))
     in_lambda = [found.message for found in compilation.diagnostics if found.code == LAMBDA_EXPRESSION.code]
     rows.append(("evaluated in Lambda", "; ".join(map(visible, in_lambda)) or "nothing"))
+    return rows
+
+
+def _order(compilation: Compilation, compared: Mapping[str, Figures]) -> Rows:
+    """How what is not series-parallel is laid out, and what each strategy would cost."""
+    rows = []
+    for each in compilation.arrangements:
+        tokens = f", {each.tokens} token{'s' if each.tokens != 1 else ''}" if each.tokens else ""
+        where = f" in {visible(each.scope)}" if each.scope else ""
+        why = f": {visible(each.reason)}" if each.reason else ""
+        rows.append(("order", f"{each.strategy}{tokens}{where}{why}"))
+    for name, one in compared.items():
+        rows.append((f"  {name}",
+            f"{one.makespan:g} steps in a row, {_range(one.transitions)} transitions, {one.states:,} states,"
+            f" {_range(one.events)} events, {_range(one.lambda_calls)} Lambda calls, {_usd(one.usd_per_1000)} for 1,000"))
     return rows
 
 

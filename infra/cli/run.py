@@ -22,7 +22,7 @@ from infra.cli.arguments import answers, gather, print_problems
 from infra.cli.diverted import diverted
 from infra.cli.errors import FINDINGS, RUN_FAILED, USAGE, UsageError
 from infra.cli.files import read_all, texts
-from infra.cli.output import add_format, add_strict, console, exit_code, live, person, print_findings
+from infra.cli.output import add_format, add_strategy, add_strict, console, exit_code, live, person, print_findings
 from infra.cli.siblings import compile_with_siblings, missing
 from translator.diagnostics import Diagnostic, Severity, TranslatorError
 from translator.findings.graph import UNKNOWN_WORKFLOW
@@ -65,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show progress (default: yes, as a live tree on a terminal and as lines elsewhere; not with --json)")
     parser.add_argument("--timeline", action="store_true", help="show at the end when each step ran, as a bar chart")
     parser.add_argument("--dialect", help="read the files as this dialect instead of finding it out")
+    add_strategy(parser)
     add_strict(parser)
     add_format(parser)
 
@@ -114,7 +115,7 @@ def _execute(args: argparse.Namespace) -> int:
     sources = read_all(args.files)
     shown = texts(sources)
     try:
-        compilations = compile_with_siblings(sources, args.dialect)
+        compilations = compile_with_siblings(sources, args.dialect, strategy=args.strategy)
     except TranslatorError as error:
         return _refused(args, error.diagnostics, shown)
     diagnostics = _with_missing(compilations, simulate=args.simulate)

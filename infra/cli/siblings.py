@@ -16,14 +16,15 @@ MAX_FILES = 500  # of one folder that are looked into
 
 
 def compile_with_siblings(
-    sources: Sequence[Source], dialect: str | None = None, versions: Mapping[str, str] | None = None
+    sources: Sequence[Source], dialect: str | None = None, versions: Mapping[str, str] | None = None,
+    strategy: str | None = None,
 ) -> list[Compilation]:
     """`sources` compiled, one result each in their order, then the definitions of the same folders that they call.
 
     Only sub-workflows that are called, directly or not, and not among `sources` are looked for. What is not found stays
-    missing, with a warning. `versions`: those of workflows in place of what their definitions say. Raises TranslatorError.
+    missing, with a warning. `versions` and `strategy` count in place of what the definitions say. Raises TranslatorError.
     """
-    return compile_sources([*sources, *siblings(sources, dialect)], dialect=dialect, versions=versions)
+    return compile_sources([*sources, *siblings(sources, dialect)], dialect=dialect, versions=versions, strategy=strategy)
 
 
 def siblings(sources: Sequence[Source], dialect: str | None = None) -> list[Source]:

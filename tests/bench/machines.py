@@ -13,7 +13,7 @@ from typing import Any
 
 from translator.asl.block import Origin
 
-GATE = "${function_gate}"
+GATE = "${gate}"
 _NEVER = float("inf")
 
 

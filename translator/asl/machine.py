@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from aslant.error_names import ALL
@@ -27,6 +27,7 @@ from translator.expressions.jsonata import LONGEST_NAME, NotNative
 from translator.expressions.references import slots
 from translator.expressions.tree import Attribute, Binary, Compare, Slot, walk
 from translator.graph.scope import Graph
+from translator.graph.strategies.layout import Layout
 from translator.model.inputs import required_inputs, type_of_inputs
 from translator.model.values import expressions_of, nodes_of
 from translator.model.workflow import UNDO_LOOP, Notification, OnFailure, Step, Value, Workflow
@@ -50,6 +51,7 @@ class Emitted:
     lengths: Mapping[str, int]  # how many items the loops in these states have, where that is known
     parts: Mapping[str, Mapping[str, Any]]  # placeholder -> a state machine that runs a part of the body
     arrangements: tuple[Arrangement, ...] = ()  # of the scopes that are not series-parallel
+    layouts: Mapping[str, Layout] = field(default_factory=dict)  # by the scope's key
 
     @property
     def machines(self) -> tuple[Mapping[str, Any], ...]:
@@ -167,7 +169,7 @@ def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
         fuse(one, machine.origins, machine.total, machine.routed)
     return Emitted(
         definition, machine.origins, machine.functions, machine.workflows, machine.rollbacks,
-        machine.lengths, machine.parts, tuple(ordering.arrangements),
+        machine.lengths, machine.parts, tuple(ordering.arrangements), ordering.layouts,
     )
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from translator.graph.arranging import arranged
 from translator.graph.scope import Graph, Scope
+from translator.graph.strategies.dag import topological
 from translator.graph.strategies.layout import Layout
-from translator.graph.strategies.routes import Routes
+from translator.graph.strategies.routes import Routes, points
 from translator.model.workflow import Step, Workflow
 from translator.passes.policies import reactions
 
@@ -63,6 +64,7 @@ class Ordering:
     kinds: Mapping[str, Any] = field(default_factory=dict)
     wired: dict[str, Wired] = field(default_factory=dict)
     arrangements: list[Arrangement] = field(default_factory=list)
+    layouts: dict[str, Layout] = field(default_factory=dict)  # by the scope's key
 
     def layout(self, scope: Scope, limit: int | None) -> Layout | None:
         reason = self.obstacle(scope)
@@ -70,6 +72,7 @@ class Ordering:
         layout = arranged(scope, self.workflow.settings.strategy, limit, express=bool(reason), instant=instant)
         if layout is None:
             return None
+        self.layouts[scope.key] = layout
         if not reason and layout.added and limit is not None:
             reason = f"at most {limit} steps run at once"
         if layout.strategy:
@@ -116,6 +119,30 @@ class Ordering:
         while here is not None:
             yield here[0].key, here[1]
             here = here[0].owner
+
+
+def longest(scope: Scope, layouts: Mapping[str, Layout]) -> float:
+    """How many steps run one after another, with unlimited workers and as many seconds each. A loop counts as one iteration."""
+    layout = layouts.get(scope.key)
+    if layout is None:
+        return 0.0
+    preds = points(layout)
+    succs: list[list[int]] = [[] for _ in preds]
+    for point, near in enumerate(preds):
+        for other in near:
+            succs[other].append(point)
+    ends = [0.0] * len(preds)
+    for point in topological(preds, succs):
+        own = _length(scope, point, layouts) if point < len(scope.steps) else 0.0
+        ends[point] = max((ends[other] for other in preds[point]), default=0.0) + own
+    return max(ends)
+
+
+def _length(scope: Scope, index: int, layouts: Mapping[str, Layout]) -> float:
+    inner = scope.inner.get(index)
+    if inner:
+        return max(longest(one, layouts) for one in inner)
+    return 0.0 if _is_instant(scope.steps[index]) else 1.0
 
 
 def _is_instant(step: Step) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from aslant.step_types import INTERNAL, STEP_TYPES
 from translator.asl.names import VariableNames
 from translator.asl.ordering import Ordering, Token
-from translator.asl.plan import Arms, Body, Fork, Frame, Guarded, Plan, Run, Sequence, runs
+from translator.asl.plan import Arms, Body, Fork, Frame, Gate, Guarded, Plan, Run, Sequence, runs
 from translator.expressions.jsonata import is_native
 from translator.expressions.tree import Slot
 from translator.model.values import expressions_of, reads_of
@@ -162,6 +162,9 @@ def collect_reads(plan: Plan | None, variables: Variables) -> None:
                 variables.read(Slot("route", choice.id), here.frame, _first(here))
             _read_arm(here.plan, variables)
             stack.append(here.plan)
+        elif isinstance(here, Gate):
+            for loop in here.frame.loops:
+                variables.read(Slot("item" if loop == UNDO_LOOP else "index", loop), here.frame)
 
 
 def _read_first(body: Body, variables: Variables) -> None:
