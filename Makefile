@@ -55,6 +55,7 @@ fuzz: .venv/.ready tests/fuzz/node/node_modules/.ready
 bench: .venv/.ready
 	$(RUN) -m tests.bench
 	$(RUN) -m tests.bench.soak
+	$(RUN) -m tests.bench.peers
 
 lock: .venv/.ready
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --extra dev --generate-hashes --allow-unsafe --no-emit-index-url \

@@ -7,19 +7,35 @@ import random
 HEAD = "dialect: canonical\nid: bench\nsteps:\n"
 
 
+Graph = list[list[int]]  # the numbers of the steps before each step
+
+
 def chain(steps: int) -> str:
     """Each step calls a skill with what the step before it gave."""
-    return HEAD + "".join(_step(n, [n - 1] if n else []) for n in range(steps))
+    return written(chain_graph(steps))
 
 
 def layered(steps: int, width: int = 10, edges: int = 2) -> str:
+    return written(layered_graph(steps, width, edges))
+
+
+def written(graph: Graph) -> str:
+    """The definition of a graph."""
+    return HEAD + "".join(_step(number, before) for number, before in enumerate(graph))
+
+
+def chain_graph(steps: int) -> Graph:
+    return [[number - 1] if number else [] for number in range(steps)]
+
+
+def layered_graph(steps: int, width: int = 10, edges: int = 2) -> Graph:
     draw = random.Random(1)
-    rows = []
-    for n in range(steps):
-        layer = n // width
+    graph: Graph = []
+    for number in range(steps):
+        layer = number // width
         above = range((layer - 1) * width, layer * width) if layer else ()
-        rows.append(_step(n, sorted(draw.sample(list(above), edges)) if layer else []))
-    return HEAD + "".join(rows)
+        graph.append(sorted(draw.sample(list(above), edges)) if layer else [])
+    return graph
 
 
 def _name(number: int) -> str:
