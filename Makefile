@@ -35,7 +35,7 @@ demo: .venv/.ready
 	$(RUN) -m infra.cli.demo
 
 test: .venv/.ready tests/fuzz/node/node_modules/.ready
-	$(RUN) -m pytest -n $${TEST_WORKERS:-2} --dist worksteal
+	$(RUN) -m pytest -n $${TEST_WORKERS:-3} --dist worksteal
 
 test-services: .venv/.ready
 	tests/services/install.sh

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from aslant import bootstrap, skills
-from aslant.errors import StepTimeout, ValidationError, named
+from aslant.errors import NetworkError, StepTimeout, ValidationError, named
 from functions.steps.skill import logic
 from functions.steps.skill.handler import handler
 
@@ -202,3 +202,16 @@ def test_a_skill_that_asks_for_it_gets_the_same_key_whenever_the_step_is_called(
         skills.unregister("charge")
     first, later_run, iteration = keys
     assert first == later_run != iteration
+
+
+@pytest.mark.parametrize(("raised", "known"), [
+    (ConnectionRefusedError("no"), NetworkError), (ConnectionError(), NetworkError), (TimeoutError("late"), StepTimeout),
+])  # fmt: skip
+def test_errors_of_python_have_the_names_that_retries_know(invocation, raised, known):
+    def fails():
+        raise raised
+
+    skills.register("fails", fails)
+    with pytest.raises(known) as caught:
+        handler(invocation("skill", {"skill": "fails"}), None)
+    assert caught.value.retryable and str(caught.value)

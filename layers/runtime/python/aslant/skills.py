@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 from aslant.configs.check import problems
 from aslant.contracts import Json
-from aslant.errors import SkillNotFound, ValidationError, named
+from aslant.errors import NetworkError, SkillNotFound, StepTimeout, ValidationError, named
 from aslant.skill_specs import FIRST, SkillSpec, pick, schema_problem, spec_of
 
 Target = Callable[..., Any] | str
@@ -203,7 +203,8 @@ def call(
 
     So is `idempotency_key`, but not for one that takes arguments of any name.
 
-    Raises ValidationError when the parameters do not fit; the skill's own errors pass through.
+    Raises ValidationError when the parameters do not fit; the skill's own errors pass through, but Python's ConnectionError
+    and TimeoutError, which are NetworkError and StepTimeout here.
     """
     given = _taken(target, offered or {})
     if idempotency_key and "idempotency_key" in _names(target):
@@ -224,6 +225,10 @@ def call(
         return answer
     except (KeyboardInterrupt, SystemExit):
         raise  # not the skill's alone: whoever runs this process ends it
+    except ConnectionError as error:  # Python's own names for what retries and handlers know by ours
+        raise NetworkError(str(error) or type(error).__name__) from error
+    except TimeoutError as error:
+        raise StepTimeout(str(error) or "the skill ran out of time") from error
     except BaseException as error:
         if isinstance(error, Exception) and _text(error) is not None:
             raise
