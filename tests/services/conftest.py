@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from aslant import bootstrap
+from aslant.claims import Claims
 from functions.steps.http.handler import handler
-from tests.unit.runtime.fakes import ForgetfulSteps
+from tests.unit.runtime.fakes import ForgetfulSteps, MemoryArtifacts
 
 HERE = Path(__file__).parent
 
@@ -30,6 +31,8 @@ def call(monkeypatch: pytest.MonkeyPatch) -> Call:
     monkeypatch.setenv("ASLANT_HTTP_ALLOW", "127.0.0.1")
     store = ForgetfulSteps()
     monkeypatch.setattr(bootstrap, "steps", lambda settings: store)
+    large = MemoryArtifacts()
+    monkeypatch.setattr(bootstrap, "claims", lambda settings, tenant: Claims(large, settings.bucket, tenant))
 
     def send(url: str, **config: Any) -> dict[str, Any]:
         event = {"step": "fetch", "type": "http", "execution": {"id": "e-1", "tenant": "t", "workflow": "w"},
