@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aslant import keys
 from aslant.configs.kubernetes import DeployConfig
 from aslant.contracts import Json, StepResult
-from aslant.errors import StepTypeUnavailable, ValidationError
+from aslant.errors import NotFoundError, StepTypeUnavailable, ValidationError
 from aslant.kubernetes import MAX_MANIFEST, Kubernetes, label, objects
 from aslant.ports import Artifacts, EcsServices
 from aslant.step import StepRun, result
@@ -30,7 +30,12 @@ def call(config: DeployConfig, run: StepRun, ports: Ports) -> StepResult:
     remaining = _countdown(run, end)
     if config.service is not None:
         return _service(config, ports.services(), remaining)
-    wanted = objects(_manifest(config.manifest, run, ports.artifacts))
+    try:
+        wanted = objects(_manifest(config.manifest, run, ports.artifacts))
+    except NotFoundError:
+        if not run.settings.simulate:
+            raise
+        return result({"simulated": True, "objects": []})  # a rehearsal without the file
     try:
         cluster = ports.cluster(config.cluster, remaining)
     except StepTypeUnavailable:
