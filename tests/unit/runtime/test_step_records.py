@@ -64,6 +64,19 @@ def test_the_life_of_a_record(store):
     assert not mine and (seen.status, seen.output, seen.attempts, seen.lease_until) == ("completed", done.output, 1, None)
 
 
+def test_what_a_stop_interrupted_is_nobodys(store):
+    """The history tells of such a step, which a state of the machine's own began: it is running, and no function has it."""
+    interrupted = StepRecord(KEY.step, KEY.iteration, "running", "workflow", run=1, attempts=1, total_attempts=1, started_at=5, native=True)
+    if isinstance(store, MemorySteps):
+        store.records[KEY] = interrupted
+    else:
+        row = item_of(KEY.tenant, KEY.execution, "w", interrupted, now=10)
+        clients.client("dynamodb", "us-east-1").put_item(TableName="records", Item=row)
+    assert not begin(store, 20, run=0)[0]
+    mine, record = begin(store, 30, run=3)
+    assert mine and (record.run, record.native, record.lease_until, record.started_at) == (3, False, 130, 5)
+
+
 @pytest.mark.parametrize("output", [None, False, 0, "", [], {}, 1.5, 2**53, "\U0001f642"])
 def test_outputs_come_back_as_they_were(store, output):
     _, began = begin(store, 1)

@@ -29,10 +29,12 @@ INLINE = 32 * 1024
 _KEEP = 90 * 24 * 3600  # seconds after the last begin or end
 
 # A record may be begun when there is none, when it was set aside, when it failed and the workflow did not go on after that,
-# when it was skipped by an earlier run, or when its lease is over; never by a run that is not the latest.
+# when it was skipped by an earlier run, or when nobody has a lease any more: nobody ever had one on what the history tells
+# of a step that a stop interrupted. Never by a run that is not the latest.
 _MAY_BEGIN = (
     "attribute_not_exists(pk) OR (#run <= :run AND attribute_not_exists(settled)"
-    " AND (#status IN (:failed, :skipped, :aside) OR (#status = :running AND lease_until < :now)))"
+    " AND (#status IN (:failed, :skipped, :aside) OR (#status = :running AND"
+    " (attribute_not_exists(lease_until) OR lease_until < :now))))"
 )
 _BEGIN = (
     "SET tenant = :tenant, execution = :execution, workflow = :workflow, #step = :step, iteration = :iteration,"
