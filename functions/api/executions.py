@@ -77,18 +77,17 @@ def _page(limit: int, next: str | None, status: str | None, workflow: str | None
 @router.get("/executions/<execution_id>", tags=["executions"], summary="An execution with its steps, cost and output")
 def show(execution_id: str) -> models.ExecutionView:
     settings, caller = caller_of(router)
-    executions = bootstrap.executions(settings)
-    executions.get(caller.tenant, execution_id)
-    view = documents.view(bootstrap.views(settings).view(caller.tenant, execution_id))
-    return models.ExecutionView.model_validate(view | {
-        "input": executions.input(caller.tenant, execution_id), "output": executions.output(caller.tenant, execution_id),
+    view = bootstrap.views(settings).view(caller.tenant, execution_id)
+    store, done = bootstrap.execution_store(settings), view.execution.status == "completed"
+    return models.ExecutionView.model_validate(documents.view(view) | {
+        "input": store.input(caller.tenant, execution_id)["input"],
+        "output": store.output(caller.tenant, execution_id) if done else None,
     })  # fmt: skip
 
 
 @router.get("/executions/<execution_id>/timeline", tags=["executions"], summary="Steps in the order of their start")
 def timeline(execution_id: str) -> list[models.StepDocument]:
     settings, caller = caller_of(router)
-    bootstrap.executions(settings).get(caller.tenant, execution_id)
     view = bootstrap.views(settings).view(caller.tenant, execution_id)
     return [models.StepDocument.model_validate(documents.step(one) | {"steps": []}) for one in view.timeline]
 

@@ -8,7 +8,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from aslant import bootstrap, clock, webhooks
-from aslant.errors import NotFoundError
+from aslant.errors import NotFoundError, SecretNotFound
+from aslant.releases import WebhookFacts
 from aslant.settings import Settings
 from functions.api import models
 
@@ -22,18 +23,21 @@ def call(hook_id: str) -> Response[models.Hooked]:
     event = router.current_event
     body = base64.b64decode(event.body or "") if event.is_base64_encoded else (event.body or "").encode()
     headers = {str(name).lower(): str(value) for name, value in event.headers.items()}
-    unknown = NotFoundError("there is no such webhook")
     try:
-        release = bootstrap.releases(settings).get(hook.tenant, hook.workflow)
-    except NotFoundError:
-        raise unknown from None
-    facts = next((one for one in release.get("webhooks", ()) if one["id"] == hook.trigger), None)
-    if facts is None:
-        raise unknown
-    secret = bootstrap.secrets(settings).get(hook.tenant, facts["secret"])
+        facts, secret = _known(settings, hook)
+    except (NotFoundError, SecretNotFound):  # who calls is not known yet, and learns nothing of what there is
+        raise NotFoundError("there is no such webhook") from None
     webhooks.check(facts, secret, headers, body, clock.now())
     started = bootstrap.executions(settings).start(
         hook.tenant, hook.workflow, webhooks.input_of(facts, body), user=webhooks.USER,
         key=f"{hook.trigger}@{webhooks.delivery(headers, body)}", trigger={"type": "webhook", "id": hook.trigger},
     )  # fmt: skip
     return Response(status_code=202, content_type="application/json", body=models.Hooked(execution=started.id))
+
+
+def _known(settings: Settings, hook: webhooks.Hook) -> tuple[WebhookFacts, str]:
+    release = bootstrap.releases(settings).get(hook.tenant, hook.workflow)
+    facts = next((one for one in release.get("webhooks", ()) if one["id"] == hook.trigger), None)
+    if facts is None:
+        raise NotFoundError(f"{hook.workflow} has no {hook.trigger}")
+    return facts, bootstrap.secrets(settings).get(hook.tenant, facts["secret"])

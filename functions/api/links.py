@@ -18,6 +18,7 @@ from aslant.approvals.links import PATH, Link
 from aslant.approvals.rules import Person
 from aslant.errors import NotFoundError, StepError
 from aslant.settings import Settings
+from functions.api.problems import status_of
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 
@@ -41,7 +42,7 @@ def ask(signed: Signed) -> Response[str]:
         link = _read(settings, signed)
         item = bootstrap.approvals(settings).read(link.tenant, link.approval)
     except StepError as error:
-        return _page(_status(error), "This link does not work", str(error))
+        return _page(status_of(error), "This link does not work", str(error))
     if item["status"] != "pending":
         return _page(200, f"This is {item['status']} already", str(item["config"].get("message", "")))
     says = _SAYS.get(link.decision) or f"Answer: {link.answer}"
@@ -61,7 +62,7 @@ def answer(signed: Signed) -> Response[str]:
             link.tenant, link.approval, link.decision, by=Person(link.person, link.person), answer=link.answer
         )
     except StepError as error:
-        return _page(_status(error), "Your answer does not count", str(error))
+        return _page(status_of(error), "Your answer does not count", str(error))
     missing = made.get("missing")
     return _page(200, "Thank you", f"{missing} more must answer." if missing else "Your answer counts.")
 
@@ -71,12 +72,6 @@ def _read(settings: Settings, signed: str) -> Link:
     if links is None:
         raise NotFoundError("this installation sends no links")
     return links.read(signed, clock.now())
-
-
-def _status(error: StepError) -> int:
-    from functions.api.problems import of_error
-
-    return of_error(error).status_code
 
 
 def _page(status: int, title: str, text: str, more: str = "") -> Response[str]:

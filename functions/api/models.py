@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -257,15 +257,6 @@ class Label(Body):
 class Answer(Body):
     comment: Text = ""
     answer: Json = None
-
-
-class Definition(Body):
-    """A definition as text (YAML or JSON, any dialect) or as data."""
-
-    definition: str | dict[str, Json]
-    dialect: str | None = None
-    tags: list[Annotated[str, Field(max_length=100)]] = []
-    version_increment: Literal["major", "minor", "patch"] = "patch"
 
 
 class FindingDocument(Given):

@@ -45,8 +45,12 @@ def problem(
     )
 
 
+def status_of(error: errors.StepError) -> int:
+    return next((_STATUS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _STATUS), 400)
+
+
 def of_error(error: errors.StepError) -> Response[str]:
-    status = next((_STATUS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _STATUS), 400)
+    status = status_of(error)
     headers: dict[str, str] = {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"

@@ -7,7 +7,6 @@ import binascii
 import re
 from typing import Annotated, Any
 
-from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
@@ -56,8 +55,3 @@ def body_of(event: Any) -> str:
         return base64.b64decode(body, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
         raise ValidationError("the body is no UTF-8 text") from None
-
-
-def made(body: Any, location: str) -> Response[Any]:
-    """201, with where the new thing is."""
-    return Response(status_code=201, content_type="application/json", body=body, headers={"Location": location})

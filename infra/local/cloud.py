@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import json
-import os
 import threading
 import time
 import uuid
@@ -25,6 +24,7 @@ from infra.local.functions import ACCOUNT, Function, Functions, Handler
 from infra.local.journal import Journal
 from infra.local.moto_patches.loading import load_interpreter
 from infra.local.outside import BATCH, SHARDS, Outside
+from infra.local.variables import variables
 
 Json = Any
 Event = dict[str, Any]  # one of GetExecutionHistory's events; `timestamp` is ISO 8601 text
@@ -115,7 +115,7 @@ class LocalCloud:
             stack.callback(runtime.leave)
             times.use(lambda: self._runtime.clock.now().timestamp(), self.clock.scale)
             stack.callback(times.use)
-            stack.enter_context(_environment(self._environment | {
+            stack.enter_context(variables(self._environment | {
                 "AWS_DEFAULT_REGION": self.region, "AWS_REGION": self.region,
                 "ASLANT_SCHEDULER_ROLE": f"arn:aws:iam::{ACCOUNT}:role/local",
             }))  # fmt: skip
@@ -295,23 +295,3 @@ def _register_with_moto(function: Function, region: str) -> None:
         "Code": {"ZipFile": ""},
         "Timeout": int(function.timeout),
     })  # fmt: skip
-
-
-class _environment:
-    """Sets variables of `os.environ` for a while."""
-
-    def __init__(self, values: Mapping[str, str]) -> None:
-        self._values = values
-        self._before: dict[str, str | None] = {}
-
-    def __enter__(self) -> None:
-        for name, value in self._values.items():
-            self._before[name] = os.environ.get(name)
-            os.environ[name] = value
-
-    def __exit__(self, *_: object) -> None:
-        for name, before in self._before.items():
-            if before is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = before

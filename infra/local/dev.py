@@ -33,6 +33,7 @@ from infra.local.issuer import ISSUER, PATH, Issuer
 from infra.local.provision import NOTICES, TENANT
 from infra.local.runner import environment, registered_skills
 from infra.local.server import Server
+from infra.local.variables import variables
 
 PORT = 4599
 _ACTIVE = ("running", "rolling_back", "pending")
@@ -140,27 +141,13 @@ def dev(
         issuer = Issuer(home.path)
         api_at = port and port + 1 if api_port is None else api_port
         api = stack.enter_context(Server(api_at, gateway(cloud.functions, provision.API, issuer.keys)))
-        stack.enter_context(_variables({
+        stack.enter_context(variables({
             "ASLANT_TOKEN_ISSUER": ISSUER, "ASLANT_TOKEN_KEYS": api.url + PATH,
             "ASLANT_PUBLIC_URL": os.environ.get("ASLANT_PUBLIC_URL") or api.url,
         }))  # fmt: skip
         stack.callback(home.withdraw)
         stack.enter_context(_beating(cloud, beat))
         yield Dev(home, cloud, server, api, settings)
-
-
-@contextmanager
-def _variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Inside, functions find these in their environment."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
 
 
 def _connect(cloud: LocalCloud, settings: Settings, *, warm: bool) -> None:

@@ -94,3 +94,8 @@ def test_addresses_that_name_nothing(api: Api, hooks: dict[str, str]) -> None:
     base = hooks["webhook-1"].rpartition("/")[0]
     api.call("POST", "/workflows", definition("no-hook"))
     assert [call(api, f"{base}/{name}", b"{}")[0] for name in ("x", "WzEsMiwzXQ", "a" * 2000, "bnVsbA")] == [404] * 4
+    api.call("POST", "/workflows", FLOW.replace("id: orders", "id: forgotten").replace("secret: shop", "secret: nowhere"))
+    api.call("POST", "/workflows/forgotten/publish")
+    (url, *_) = [one["url"] for one in api.call("GET", "/workflows/forgotten/triggers").body["webhooks"]]
+    status, problem = call(api, url, b"{}")
+    assert status == 404 and "nowhere" not in json.dumps(problem), "whoever calls learns nothing of secrets"

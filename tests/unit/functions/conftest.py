@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from aslant import bootstrap
+from aslant.model_ports import ModelAnswer, ModelRequest
 from tests.unit.runtime.fakes import ForgetfulSteps
 
 EVENTS = Path(__file__).parents[3] / "events" / "steps"
@@ -35,6 +36,45 @@ class NoSkills:
 @pytest.fixture(autouse=True)
 def skill_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "skill_store", lambda settings: NoSkills())
+
+
+class Scripted:
+    """A model that gives these answers, one after another."""
+
+    def __init__(self, *answers: str | ModelAnswer | Exception) -> None:
+        self.answers = list(answers)
+        self.requests: list[ModelRequest] = []
+
+    def ask(self, request: ModelRequest) -> ModelAnswer:
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, ModelAnswer) else ModelAnswer(answer, 10, 5)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scripted]:
+    """Lets agents talk to a model with the answers it is called with."""
+
+    def install(*answers: str | ModelAnswer | Exception) -> Scripted:
+        scripted = Scripted(*answers)
+        monkeypatch.setattr(bootstrap, "models", lambda settings, config, endpoint=None: scripted)
+        return scripted
+
+    return install
+
+
+@pytest.fixture
+def failure(run: Any) -> Callable[..., tuple[str, str]]:
+    """How a call of the module's `run` fails: the name of the error, and its message."""
+
+    def fail(config: Any, **more: Any) -> tuple[str, str]:
+        with pytest.raises(Exception) as caught:
+            run(config, **more)
+        return type(caught.value).__name__, str(caught.value)
+
+    return fail
 
 
 @dataclass

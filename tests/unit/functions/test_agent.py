@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from aslant import bootstrap
 from aslant.adapters import bedrock
 from aslant.inputs import misfits
-from aslant.model_ports import ModelAnswer, ModelMessage, ModelRequest
+from aslant.model_ports import ModelAnswer, ModelMessage
 from aslant.settings import MODEL_ALIASES
 from functions.steps.agent.handler import handler
 
@@ -20,44 +19,9 @@ def dollars(tokens_in: int, tokens_out: int) -> Any:
     return pytest.approx(1.1 * (3 * tokens_in + 15 * tokens_out) / 1_000_000)
 
 
-class Scripted:
-    """A model that gives these answers, one after another."""
-
-    def __init__(self, *answers: str | ModelAnswer | Exception) -> None:
-        self.answers = list(answers)
-        self.requests: list[ModelRequest] = []
-
-    def ask(self, request: ModelRequest) -> ModelAnswer:
-        self.requests.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer if isinstance(answer, ModelAnswer) else ModelAnswer(answer, 10, 5)
-
-
-@pytest.fixture
-def model(monkeypatch):
-    def install(*answers):
-        scripted = Scripted(*answers)
-        monkeypatch.setattr(bootstrap, "models", lambda settings, config, endpoint=None: scripted)
-        return scripted
-
-    return install
-
-
 @pytest.fixture
 def run(invocation):
     return lambda config, **more: handler(invocation("agent", config, **more), None)
-
-
-@pytest.fixture
-def failure(run):
-    def fail(config):
-        with pytest.raises(Exception) as caught:
-            run(config)
-        return type(caught.value).__name__, str(caught.value)
-
-    return fail
 
 
 def test_text_is_the_output_and_tokens_are_counted(model, run):

@@ -13,23 +13,12 @@ from aslant.errors import ServerError
 from aslant.model_ports import ModelAnswer
 from functions.steps.agent.handler import handler
 from tests.unit.functions.conftest import Answer
-from tests.unit.functions.test_agent import Scripted
 
 
 @pytest.fixture
 def run(invocation):
     yield lambda config, **more: handler(invocation("agent", config, **more), None)
     skills.unregister()
-
-
-@pytest.fixture
-def failure(run):
-    def fail(config):
-        with pytest.raises(Exception) as caught:
-            run(config)
-        return type(caught.value).__name__, str(caught.value)
-
-    return fail
 
 
 def completion(content: str | None, reason: str = "stop", **message: Any) -> dict[str, Any]:
@@ -230,16 +219,6 @@ def budget(aws, monkeypatch):
         return {row["pk"]["S"]: int(row["spent"]["N"]) / 1_000_000 for row in rows}
 
     return now, spent
-
-
-@pytest.fixture
-def model(monkeypatch):
-    def install(*answers):
-        scripted = Scripted(*answers)
-        monkeypatch.setattr(bootstrap, "models", lambda settings, config, endpoint=None: scripted)
-        return scripted
-
-    return install
 
 
 def test_a_budget_is_kept_per_tenant_and_month(budget, model, run, failure):

@@ -13,35 +13,19 @@ from aslant.model_ports import ModelAnswer, ToolCall
 from functions.steps.agent import progress
 from functions.steps.agent.handler import handler
 from tests.unit.functions.conftest import EVENTS
-from tests.unit.functions.test_agent import Scripted
 
 PROGRESS = EVENTS.parent / "progress"
 
 
 @pytest.fixture
-def model(monkeypatch):
-    def install(*answers):
-        scripted = Scripted(*answers)
-        monkeypatch.setattr(bootstrap, "models", lambda settings, config, endpoint=None: scripted)
-        return scripted
-
-    yield install
+def model(model):
+    yield model
     skills.unregister()
 
 
 @pytest.fixture
 def run(invocation):
     return lambda config, **more: handler(invocation("agent", config, **more), None)
-
-
-@pytest.fixture
-def failure(run):
-    def fail(config):
-        with pytest.raises(Exception) as caught:
-            run(config)
-        return type(caught.value).__name__, str(caught.value)
-
-    return fail
 
 
 def calling(name: str, arguments: Any, identifier: str = "t1") -> ModelAnswer:

@@ -26,16 +26,6 @@ def run(invocation):
 
 
 @pytest.fixture
-def failure(run):
-    def fail(config, **more):
-        with pytest.raises(Exception) as caught:
-            run(config, **more)
-        return type(caught.value).__name__, str(caught.value)
-
-    return fail
-
-
-@pytest.fixture
 def sent(aws, monkeypatch):
     """Messages that SES got: (destinations, parsed message)."""
     from moto.core import DEFAULT_ACCOUNT_ID

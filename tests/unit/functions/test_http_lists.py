@@ -22,16 +22,6 @@ def run(invocation):
     return lambda config, **more: handler(invocation("http", config, **more), None)
 
 
-@pytest.fixture
-def failure(run):
-    def fail(config):
-        with pytest.raises(Exception) as caught:
-            run(config)
-        return type(caught.value).__name__, str(caught.value)
-
-    return fail
-
-
 def query(seen: Seen) -> dict[str, str]:
     return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(seen.path).query))
 

@@ -16,16 +16,6 @@ def run(invocation):
 
 
 @pytest.fixture
-def failure(run):
-    def fail(config):
-        with pytest.raises(Exception) as caught:
-            run(config)
-        return type(caught.value).__name__, str(caught.value)
-
-    return fail
-
-
-@pytest.fixture
 def inbox(aws):
     """A topic, and a queue that gets what is published to it."""
     sns, sqs = boto3.client("sns"), boto3.client("sqs")

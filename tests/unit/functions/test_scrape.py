@@ -42,16 +42,6 @@ def run(invocation, artifacts):
 
 
 @pytest.fixture
-def failure(run):
-    def fail(config, **more):
-        with pytest.raises(Exception) as caught:
-            run(config, **more)
-        return type(caught.value).__name__, str(caught.value)
-
-    return fail
-
-
-@pytest.fixture
 def shop(server):
     server.answer("/shop", 200, SHOP, Content_Type="text/html")
     return server

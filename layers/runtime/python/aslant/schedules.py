@@ -226,16 +226,13 @@ def _daily(match: re.Match[str], timezone: str) -> Schedule:
 
 def _weekly(match: re.Match[str], timezone: str) -> Schedule:
     clock, notes = _time(match["time"])
-    words = re.split(r",? and |, ?|,", match["days"]) if "days" in match.re.groupindex else ["monday"]
+    if not match["days"]:
+        notes = (*notes, "weekly means on Mondays; name the day")
+    words = re.split(r",? and |, ?|,", match["days"] or "monday")
     days = [_GROUPS.get(word) or _NAMES[_DAYS[word.rstrip("s")] - 1] for word in words]
     if days == ["*"]:
         return Schedule("cron", f"cron({clock} * * ? *)", timezone, notes)
     return Schedule("cron", f"cron({clock} ? * {','.join(days)} *)", timezone, notes)
-
-
-def _any_week(match: re.Match[str], timezone: str) -> Schedule:
-    made = _weekly(match, timezone)
-    return Schedule(made.kind, made.expression, timezone, (*made.notes, "weekly means on Mondays; name the day"))
 
 
 def _monthly(match: re.Match[str], timezone: str) -> Schedule:
@@ -252,9 +249,7 @@ _NATURAL: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Schedule]]
     (re.compile(r"every (?:(?P<n>\d{1,6}) )?(?P<unit>minute|hour)s?|every (?P<days>\d{1,6}) days?"), _interval),
     (re.compile(r"hourly"), _hourly),
     (re.compile(rf"(?:daily|every day|nightly){_TIME}"), _daily),
-    (re.compile(rf"weekly(?: on (?P<days>(?:{'|'.join(_DAYS)})))?{_TIME}"), lambda match, timezone: (
-        _weekly(match, timezone) if match["days"] else _any_week(re.fullmatch(rf"weekly{_TIME}", match[0]) or match, timezone)
-    )),
+    (re.compile(rf"weekly(?: on (?P<days>{_DAY}))?{_TIME}"), _weekly),
     (_EVERY, _weekly),
     (_MONTHLY, _monthly),
 )  # fmt: skip

@@ -18,7 +18,7 @@ class Schedules(Protocol):
     def put(self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json]) -> None:
         """Makes or replaces a schedule. Scheduler's own texts in the payload (<aws.scheduler.scheduled-time>) are filled in."""
 
-    def remove(self, name: str) -> None:
+    def cancel(self, name: str) -> None:
         """Removes one; nothing happens when there is none."""
 
 
@@ -27,7 +27,7 @@ def follow(schedules: Schedules, tenant: str, before: Release | None, after: Rel
     wanted = {one["id"]: one for one in after.get("triggers", ()) if one["enabled"]}
     had: list[TriggerFacts] = list(before.get("triggers", ())) if before is not None else []
     for gone in {one["id"] for one in had} - wanted.keys():
-        schedules.remove(name_of(tenant, after["workflow"], gone))
+        schedules.cancel(name_of(tenant, after["workflow"], gone))
     for id, facts in wanted.items():
         schedules.put(name_of(tenant, after["workflow"], id), facts["expression"], facts["timezone"], FUNCTION, {
             "tenant": tenant, "workflow": after["workflow"], "trigger": id, "at": "<aws.scheduler.scheduled-time>",

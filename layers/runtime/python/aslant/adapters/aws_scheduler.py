@@ -42,9 +42,6 @@ class SchedulerTimers:
     def put(self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json]) -> None:
         self._write(name, expression, timezone, function, payload, "NONE")
 
-    def remove(self, name: str) -> None:
-        self.cancel(name)
-
     def _write(
         self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json], after: str
     ) -> None:

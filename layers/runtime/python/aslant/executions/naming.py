@@ -11,6 +11,7 @@ from typing import Any
 
 Json = Any
 
+_LONGEST_ID = 500  # characters; a key of DynamoDB has 2048 bytes
 _LONGEST = 80  # characters that Step Functions takes for a name
 _RUN = re.compile(r"-r[1-9][0-9]*$")
 
@@ -45,3 +46,11 @@ def arn_of(machine: str, name: str) -> str:
 def body_hash(body: Mapping[str, Json]) -> str:
     """SHA-256 of what a start was asked for, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def is_id(text: str) -> bool:
+    """Whether a text from outside can be the id of an execution: a key of DynamoDB takes it."""
+    try:
+        return 0 < len(text) <= _LONGEST_ID and bool(text.encode())
+    except UnicodeEncodeError:
+        return False

@@ -15,7 +15,7 @@ from aslant.executions.endings import Endings
 from aslant.executions.family import ApprovalControl, Family, changed_to, parents_status, retention
 from aslant.executions.launch import Launcher
 from aslant.executions.listing import listed
-from aslant.executions.naming import arn_of, body_hash, keyed_id, run_name
+from aslant.executions.naming import arn_of, body_hash, is_id, keyed_id, run_name
 from aslant.executions.plan import Plan
 from aslant.executions.records import Checkpoint, Execution, Page, Run, StepRecord, Transition
 from aslant.executions.store import ExecutionStore
@@ -24,7 +24,6 @@ from aslant.releases import Release
 from aslant.values import size, well_formed
 
 _TRIES = 10       # times that a change is tried again because somebody else was faster
-_LONGEST_ID = 500  # characters; a key of DynamoDB has 2048 bytes
 
 
 def new_id() -> str:
@@ -93,11 +92,7 @@ class Executions:
         return self._launcher.launch(found, run)
 
     def get(self, tenant: str, id: str) -> Execution:
-        try:
-            known = 0 < len(id) <= _LONGEST_ID and bool(id.encode())
-        except UnicodeEncodeError:
-            known = False
-        execution = self.store.read(tenant, id) if known else None
+        execution = self.store.read(tenant, id) if is_id(id) else None
         if execution is None:
             raise NotFoundError("there is no such execution")
         return execution

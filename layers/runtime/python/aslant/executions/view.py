@@ -12,6 +12,7 @@ from typing import Literal
 
 from aslant import ports, prices
 from aslant.errors import NotFoundError
+from aslant.executions.naming import is_id
 from aslant.executions.records import Child, Execution, Failure, Run, StepRecord
 from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
@@ -111,7 +112,7 @@ class Views:
 
     def view(self, tenant: str, id: str) -> ExecutionView:
         """The execution as it is now. Raises NotFoundError."""
-        execution = self.store.read(tenant, id)
+        execution = self.store.read(tenant, id) if is_id(id) else None
         if execution is None:
             raise NotFoundError("there is no such execution")
         runs = self.store.runs(tenant, id)
