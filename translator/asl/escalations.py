@@ -80,7 +80,7 @@ def ask(
     payload["timeout"] = limit
     payload["entered"] = "{% $states.context.State.EnteredTime %}"
     name = escalated_id(step.id)
-    state["TimeoutSeconds"] = config["timeout"] = remaining(name, indexes, str(limit), 1)
+    state["TimeoutSeconds"] = config["timeout"] = remaining(name, indexes, str(limit), 1, round=f"${count}")
     state["Assign"] = {answer: query("$states.result.answer")}
     # Nobody answered, or somebody said no: as with giving up.
     state["Catch"] = [

@@ -21,10 +21,14 @@ def label(step: str, indexes: Sequence[str]) -> str:
     return "&".join([text_literal(step), *(f'"["&$string({index})&"]"' for index in indexes)])
 
 
-def remaining(step: str, indexes: Sequence[str], seconds: str, least: int) -> str:
-    """The field that says how many whole seconds are left of `seconds`, counted from when the state was first entered."""
+def remaining(step: str, indexes: Sequence[str], seconds: str, least: int, *, round: str = "") -> str:
+    """The field that says how many whole seconds are left of `seconds`, counted from when the state was first entered.
+
+    `round` is the source of a number that tells visits of the state apart.
+    """
+    name = label(step, indexes) + (f'&"#"&$string({round})' if round else "")
     return query(
-        f"($seconds:={seconds};$at:=$lookup({_ENTERED}.entered,{_ENTERED}.id&\"/\"&{label(step, indexes)});"
+        f"($seconds:={seconds};$at:=$lookup({_ENTERED}.entered,{_ENTERED}.id&\"/\"&{name});"
         f"$exists($at)?$max([{least},$ceil($seconds-($millis()-$at)/1000)]):$seconds)"
     )
 

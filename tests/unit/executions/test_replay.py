@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aslant.executions.records import Execution, Failure
-from aslant.executions.replay import entered, fitting, passed
+from aslant.executions.replay import entered, fitting, passed, place_named
 from aslant.history.timeline import Timeline
 from aslant.values import size
 from tests.unit.executions.memory import T0, facts, release
@@ -144,8 +144,22 @@ def test_what_somebody_decided_about_a_failure(after, expected):
 
 
 def test_the_deadline_of_an_open_question():
-    assert entered(escalated(), ESCALATING, EXECUTION) == ({"x/a escalated": T0 + 7000}, {"x/a escalated"}, set())
+    assert entered(escalated(), ESCALATING, EXECUTION) == ({"x/a escalated#1": T0 + 7000}, {"x/a escalated#1"}, set())
     assert entered(escalated(*answer([])), ESCALATING, EXECUTION) == ({}, set(), set())
+
+
+def test_each_question_about_a_step_has_a_deadline_of_its_own():
+    again = [*task(14, 13, "a", error="E"), *task(19, 18, "a ask")[:3]]
+    second = {"x/a escalated#2": T0 + 19_000}
+    assert entered(escalated(*answer(again)), ESCALATING, EXECUTION) == (second, set(second), set())
+
+
+@pytest.mark.parametrize(("name", "place"), [
+    ("a", ("a", ())), ("a[2][10]", ("a", (2, 10))), ("a!escalated[1]", ("a", (1,))), ("a escalated[1]#3", ("a", (1,))),
+    ("a#b", ("a#b", ())), ("a escalated#12", ("a", ())),
+])  # fmt: skip
+def test_the_name_of_a_deadline_says_what_it_is_about(name, place):
+    assert place_named(name) == place
 
 
 @given(st.dictionaries(st.text(max_size=12), st.integers(0, 10**13), max_size=40), st.integers(-5, 400))

@@ -260,7 +260,7 @@ def test_pending_approvals_are_cancelled(world):
         def cancel(self, tenant, execution):
             self.cancelled.append((tenant, execution))
 
-        def set_aside(self, tenant, execution, *, run, chosen):
+        def set_aside(self, tenant, execution, *, run, chosen, asked_before=None):
             raise AssertionError("nothing is set aside here")
 
     service = world.through(Budget(), approvals=Approvals())

@@ -149,21 +149,27 @@ class Approvals:
         """Closes what waits for an answer in an execution that has ended."""
         for item in self.store.of_execution(tenant, execution):
             if item["status"] == "pending":
-                self._close(item, "cancelled")
+                self._close(item, "expired" if self.clock() >= item["expires_at"] else "cancelled")
             elif item["status"] in ("approved", "rejected") and not item.get("delivered"):
                 self._delivered(item)  # nobody is there any more
 
     def set_aside(
-        self, tenant: str, execution: str, *, run: int, chosen: Callable[[str, tuple[int, ...], int], bool]
+        self, tenant: str, execution: str, *, run: int, chosen: Callable[[str, tuple[int, ...], int], bool],
+        asked_before: int | None = None,
     ) -> None:
         """Lets run number `run` ask anew where `chosen(step, iteration, when it was decided or asked)` holds.
 
-        Moments are epoch milliseconds. The answers so far are kept in the request's `earlier`. May be called again.
+        Moments are epoch milliseconds; with `asked_before` only what was asked before then is looked at. The answers so far
+        are kept in the request's `earlier`. May be called again.
         """
         for item in self.store.of_execution(tenant, execution):
-            at = 1000 * int(item["decided_at"] or item["requested_at"])
+            if int(item.get("set_aside_for") or 0) >= run:
+                continue  # that run has asked already, perhaps
+            if asked_before is not None and item["requested_ms"] >= asked_before:
+                continue
+            at = int(item.get("decided_ms") or 1000 * item["decided_at"] or item["requested_ms"])
             while item["status"] != "cancelled" and chosen(item["step"], tuple(item["iteration"]), at):
-                after = self.store.change(item, {"status": "cancelled", "set_aside_for": run})
+                after = self.store.change(item, {"status": "cancelled", "set_aside_for": run, "was": item["status"]})
                 item = after if after is not None else self._read(tenant, item["approval_id"])
 
     def wake(self, tenant: str, approval_id: str, notify: Notify) -> None:
@@ -309,7 +315,7 @@ def _decided(now: float) -> Item:
 def _earlier(item: Item) -> list[Item]:
     """What became of a request before it was asked anew."""
     kept = ("requested_at", "decided_at", "decision", "decisions")
-    return [*item.get("earlier", ()), {name: item[name] for name in kept}]
+    return [*item.get("earlier", ()), {name: item[name] for name in kept} | {"status": item.get("was") or item["status"]}]
 
 
 def _same(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:

@@ -152,7 +152,7 @@ class Again:
                 except ConflictError:
                     return None
             self._set_aside(execution, aside, number, another)
-        times, pending = self._replayed(execution, old, aside)
+        times, pending = self._replayed(execution, old, aside, number)
         now, machine = family.clock(), new["machine"]
         arn = arn_of(machine, run_name(execution.id, number))
         run = Run(number, arn, machine, new["version"], wish.why, wish.by, now, detail=wish.detail)
@@ -244,13 +244,23 @@ class Again:
         return [(child, found) for child in noted if (found := store.read(execution.tenant, child.id)) is not None]
 
     def _replayed(
-        self, execution: Execution, release: Release, aside: Aside
+        self, execution: Execution, release: Release, aside: Aside, number: int
     ) -> tuple[dict[str, int], set[str]]:
-        """Settles failures that the run went on after; when waits and approvals began, and which have not ended."""
+        """Settles failures that the run went on after; when waits and approvals began, and which have not ended.
+
+        What has ended the execution is asked anew: a refusal would end it at once again.
+        """
         before = self._latest(execution)
         times: dict[str, int] = dict(before.entered) if before is not None else {}
         pending: set[str] = set()
-        self._read(execution, release, times, pending)
+        lost: dict[str, set[replay.Place]] = {}
+        self._read(execution, release, times, pending, lost)
+        for id, places in lost.items() if execution.status in FINAL else ():
+            times = {name: at for name, at in times.items() if not _of_places(name, id, places)}
+            if self.family.approvals is not None:
+                self.family.approvals.set_aside(
+                    execution.tenant, id, run=number, asked_before=execution.finished_at, chosen=_about(places)
+                )
         dropped = {
             name for name in times
             if name.startswith(f"{execution.id}/") and not _still(aside, name.removeprefix(f"{execution.id}/"), times[name])
@@ -262,8 +272,11 @@ class Again:
             dropped |= {name for name, at in times.items() if at * 1000 > aside.checkpoint.at}
         return {name: at for name, at in times.items() if name not in dropped}, pending
 
-    def _read(self, execution: Execution, release: Release | None, times: dict[str, int], pending: set[str]) -> None:
-        """What the last run of an execution and of its children says."""
+    def _read(
+        self, execution: Execution, release: Release | None, times: dict[str, int], pending: set[str],
+        lost: dict[str, set[replay.Place]],
+    ) -> None:
+        """What the last run of an execution and of its children says; into `lost` what failed for good, by execution."""
         family, tenant = self.family, execution.tenant
         records = family.store.steps(tenant, execution.id)
         children = self._children(execution)
@@ -275,6 +288,9 @@ class Again:
                 record for record in records
                 if record.status == "failed" and not record.settled and (record.step, record.iteration) in gone
             ])  # fmt: skip
+            lost[execution.id] = {
+                (record.step, record.iteration) for record in records if record.status == "failed" and not record.settled
+            } - gone
             found, open_ones, anew = replay.entered(timeline, release, execution)
             times |= {name: at for name, at in found.items() if name in anew or name not in times}
             pending |= open_ones
@@ -285,7 +301,7 @@ class Again:
             )
             if record.status in ("failed", "timed_out", "cancelled") and (later or (child.step, child.iteration) in gone):
                 self._settle_all(record)
-            self._read(record, family.release(record), times, pending)
+            self._read(record, family.release(record), times, pending, lost)
 
     def _settle_all(self, execution: Execution) -> None:
         """A child that failed and that its parent went on after fails the same way again."""
@@ -353,14 +369,23 @@ def _after(at: int) -> Callable[[int], bool]:
 
 def _approvals(aside: Aside) -> Callable[[str, tuple[int, ...], int], bool]:
     def chosen(step: str, iteration: tuple[int, ...], at: int) -> bool:
-        if aside.why_step(step, iteration) is not None:
+        if aside.why_step(replay.asked_about(step), iteration) is not None:
             return True
         return aside.checkpoint is not None and at * 1000 > aside.checkpoint.at
 
     return chosen
 
 
+def _about(places: set[replay.Place]) -> Callable[[str, tuple[int, ...], int], bool]:
+    return lambda step, iteration, at: (replay.asked_about(step), iteration) in places
+
+
+def _of_places(name: str, id: str, places: set[replay.Place]) -> bool:
+    """Whether an entry of `entered` is about one of the places in an execution."""
+    return name.startswith(f"{id}/") and replay.place_named(name.removeprefix(f"{id}/")) in places
+
+
 def _still(aside: Aside, label: str, at: int) -> bool:
     """Whether a wait that began at `at` still counts."""
-    step = label.partition("[")[0]
+    step, _ = replay.place_named(label)
     return step not in aside.steps and label not in aside.labels

@@ -30,10 +30,12 @@ class ApprovalControl(Protocol):
         """Closes all pending ones as cancelled; nothing happens when there is none."""
 
     def set_aside(
-        self, tenant: str, execution: str, *, run: int, chosen: Callable[[str, tuple[int, ...], int], bool]
+        self, tenant: str, execution: str, *, run: int, chosen: Callable[[str, tuple[int, ...], int], bool],
+        asked_before: int | None = None,
     ) -> None:
         """Takes those out of the way for which `chosen(step, iteration, when it was decided or asked for)` holds, so that
-        run number `run` asks anew. Moments are epoch milliseconds. May be called again.
+        run number `run` asks anew; with `asked_before` none that was asked since then. Moments are epoch milliseconds. May
+        be called again.
         """
 
 

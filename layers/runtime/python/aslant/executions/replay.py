@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
@@ -12,10 +14,24 @@ from aslant.values import size
 
 MAX_ENTERED = 100_000  # bytes of JSON of what a run is told of earlier ones
 _WAITING = frozenset({"wait", "approval"})
+_ESCALATED = " escalated"  # what stands after a step's id where a question is about its failure
 # Roles of states that wait, and what stands after the step's id in the name of their deadline.
-_NAMES = {"step": "", "escalated": "!escalated", "escalation": " escalated"}
+_NAMES = {"step": "", "escalated": "!escalated", "escalation": _ESCALATED}
+_DEADLINE, _INDEX = re.compile(r"(.*?)((?:\[[0-9]+\])*)(?:#[0-9]+)?", re.DOTALL), re.compile(r"[0-9]+")
 
 Place = tuple[str, tuple[int, ...]]  # a step in an iteration
+
+
+def asked_about(step: str) -> str:
+    """The step that a request, or a deadline, of that id is about."""
+    return step.removesuffix(_ESCALATED).removesuffix(_NAMES["escalated"])
+
+
+def place_named(name: str) -> Place:
+    """The place that a deadline's name without its execution, as `entered` gives it, is about."""
+    found = _DEADLINE.fullmatch(name)
+    assert found is not None  # anything fits
+    return asked_about(found[1]), tuple(map(int, _INDEX.findall(found[2])))
 
 
 def place_of(visit: StateVisit, release: Release) -> Place:
@@ -115,8 +131,11 @@ def entered(timeline: Timeline, release: Release, execution: Execution) -> tuple
     found: dict[str, int] = {}
     pending: set[str] = set()
     anew: set[str] = set()
+    rounds: Counter[Place] = Counter()
     for visit in timeline.visits:
         (step, iteration), role = place_of(visit, release), role_of(visit, release)
+        if role == "rounds":  # the step begins, and with it the counting of the questions about its failures
+            rounds.pop((step, iteration), None)
         facts = release["steps"].get(step)
         if facts is None or role not in _NAMES or visit.type not in ("Wait", "Task") or visit.started == datetime.min:
             continue
@@ -124,8 +143,11 @@ def entered(timeline: Timeline, release: Release, execution: Execution) -> tuple
             continue
         name = f"{execution.id}/{step}{_NAMES[role]}" + "".join(f"[{index}]" for index in iteration)
         open_ = visit.status in ("running", "aborted", "timed_out")
-        if role == "escalation" and not open_:
-            continue  # what was answered is answered at once; another question has a deadline of its own
+        if role == "escalation":  # each question has a deadline of its own
+            rounds[step, iteration] += 1
+            name += f"#{rounds[step, iteration]}"
+            if not open_:
+                continue  # what was answered is answered at once
         if open_ and visit.retried is not None:
             found[name] = _millis(visit.retried)
             anew.add(name)
