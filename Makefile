@@ -51,9 +51,11 @@ fuzz: .venv/.ready tests/fuzz/node/node_modules/.ready
 	$(RUN) -m tests.fuzz.executions --rounds 20 --seed $(SEED)
 	$(RUN) -m tests.fuzz.definitions --cases 2000 --seed $(SEED)
 	$(RUN) -m tests.fuzz.workflows --cases 2000 --seed $(SEED)
+	$(RUN) -m tests.fuzz.graphs --runs 100000 --seed $(SEED)
 
 bench: .venv/.ready
 	$(RUN) -m tests.bench
+	$(RUN) -m tests.bench.gated
 	$(RUN) -m tests.bench.soak
 	$(RUN) -m tests.bench.peers
 

@@ -13,7 +13,7 @@ from translator.pipeline import Compilation
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Ranges are the least and the most on any way through without failures. `makespan` counts steps one after another."""
+    """Ranges are the least and the most on any way through without failures. `makespan`: see `longest`."""
 
     makespan: float
     transitions: tuple[int, int]
@@ -47,7 +47,8 @@ def compare(
 
 def figures(compilation: Compilation) -> Figures:
     known, cost = compilation.estimate, compilation.estimate.cost
+    durations = compilation.workflow.settings.durations
     return Figures(
-        longest(compilation.graph.body, compilation.layouts), cost.transitions, known.states, cost.events,
+        longest(compilation.graph.body, compilation.layouts, durations), cost.transitions, known.states, cost.events,
         cost.lambda_calls, usd_per_1000(compilation),
     )

@@ -103,6 +103,7 @@ def _parts(compilation: Compilation) -> Rows:
 def _order(compilation: Compilation, compared: Mapping[str, Figures]) -> Rows:
     """How what is not series-parallel is laid out, and what each strategy would cost."""
     rows = []
+    unit = "s" if compilation.workflow.settings.durations else "steps in a row"
     for each in compilation.arrangements:
         tokens = f", {each.tokens} token{'s' if each.tokens != 1 else ''}" if each.tokens else ""
         where = f" in {visible(each.scope)}" if each.scope else ""
@@ -110,7 +111,7 @@ def _order(compilation: Compilation, compared: Mapping[str, Figures]) -> Rows:
         rows.append(("order", f"{each.strategy}{tokens}{where}{why}"))
     for name, one in compared.items():
         rows.append((f"  {name}",
-            f"{one.makespan:g} steps in a row, {_range(one.transitions)} transitions, {one.states:,} states,"
+            f"{one.makespan:g} {unit}, {_range(one.transitions)} transitions, {one.states:,} states,"
             f" {_range(one.events)} events, {_range(one.lambda_calls)} Lambda calls, {_usd(one.usd_per_1000)} for 1,000"))
     return rows
 

@@ -45,13 +45,14 @@ class _Failed(Exception):
 
 
 class Machine:
-    """Runs a definition. `seconds` by step; `fails` and `skips` are steps; each state takes `state` more, each token `hop`."""
+    """Runs a definition and its parts. `seconds` by step; `fails` and `skips` are steps; each state takes `state` more, each token `hop`."""
 
     def __init__(
         self, definition: Mapping[str, Any], origins: Mapping[str, Origin], seconds: Mapping[str, float], *,
         fails: frozenset[str] = frozenset(), skips: frozenset[str] = frozenset(), state: float = 0.0,
-        hop: Callable[[], float] = lambda: 0.0,
+        hop: Callable[[], float] = lambda: 0.0, parts: Mapping[str, Any] | None = None,
     ) -> None:
+        self.parts = parts or {}
         self.definition, self.origins, self.seconds = definition, origins, seconds
         self.fails, self.skips, self.state, self.hop = fails, skips, state, hop
         self.run = Run()
@@ -155,6 +156,11 @@ class Machine:
                     yield "fork", state["Branches"]
                 except _Failed:
                     following = _caught(state)
+            elif kind == "Task" and "StateMachineArn" in state["Arguments"]:
+                try:
+                    yield "fork", [self.parts[state["Arguments"]["StateMachineArn"][2:-1]]]
+                except _Failed:
+                    following = str(state["Catch"][0]["Next"])
             elif kind == "Task" and state["Arguments"]["FunctionName"] == GATE:
                 yield from self._gate(state["Arguments"]["Payload"]["config"])
             elif kind == "Task":

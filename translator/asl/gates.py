@@ -20,7 +20,7 @@ def gate_state(machine: Machine, block: Block, gate: Gate, following: str | None
     names = machine.variables.names
     bind = machine.bind(block.frame)
     token_frames = machine.variables.waited_in
-    config: dict[str, Any] = {"machine": query("$states.context.Execution.Id")}
+    config: dict[str, Any] = {"machine": query(bind(Slot("meta", "arn")))}
     if gate.signals:
         config["signals"] = [
             {

@@ -111,7 +111,7 @@ class _Asked(NamedTuple):
 
 def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
     workflow, graph, children, findings, recorded, items, undone_children, rolls_back, called, distributed, fused = asked
-    ordering = Ordering(graph, workflow, cut is None, distributed)
+    ordering = Ordering(graph, workflow, distributed)
     planner = Planner(ordering, workflow, distributed, cut)
     outer = planner.frame(None)
     guarded = rolls_back or bool(workflow.finally_ or any("failed" in note.on for note in workflow.notifications))

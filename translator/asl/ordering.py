@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -54,13 +54,10 @@ class Arrangement:
 
 @dataclass(slots=True)
 class Ordering:
-    """`whole`: the machine is not cut into several, so that all branches have one execution. `kinds`: those of loops' items
-    that are executions of their own.
-    """
+    """`kinds`: those of loops' items that are executions of their own."""
 
     graph: Graph
     workflow: Workflow
-    whole: bool = True
     kinds: Mapping[str, Any] = field(default_factory=dict)
     wired: dict[str, Wired] = field(default_factory=dict)
     arrangements: list[Arrangement] = field(default_factory=list)
@@ -69,7 +66,8 @@ class Ordering:
     def layout(self, scope: Scope, limit: int | None) -> Layout | None:
         reason = self.obstacle(scope)
         instant = {number for number, step in enumerate(scope.steps) if _is_instant(step)}
-        layout = arranged(scope, self.workflow.settings.strategy, limit, express=bool(reason), instant=instant)
+        layout = arranged(scope, self.workflow.settings.strategy, limit, express=bool(reason), instant=instant,
+            durations=self._durations(scope, instant))
         if layout is None:
             return None
         self.layouts[scope.key] = layout
@@ -88,8 +86,6 @@ class Ordering:
         """
         if self.workflow.settings.execution == "express":
             return "an Express execution waits for no token"
-        if not self.whole:
-            return "the machine is cut into several"
         here: Scope | None = scope
         while here is not None and here.owner is not None:
             around, index = here.owner
@@ -100,6 +96,16 @@ class Ordering:
                 return f"{step.id!r} may be tried again"
             here = around
         return ""
+
+    def _durations(self, scope: Scope, instant: Set[int]) -> list[float] | None:
+        """What is known of how long the scope's steps take; the middle of that for the others. None without anything known."""
+        known = self.workflow.settings.durations
+        given = sorted(known[step.id] for step in scope.steps if step.id in known)
+        if not given:
+            return None
+        return [
+            known.get(step.id, 0.0 if number in instant else given[len(given) // 2]) for number, step in enumerate(scope.steps)
+        ]
 
     def between(self, source: str, reader: str) -> tuple[Wired, list[Token]] | None:
         """The tokens along which what a step gives comes to another one; None where it needs none."""
@@ -121,8 +127,11 @@ class Ordering:
             here = here[0].owner
 
 
-def longest(scope: Scope, layouts: Mapping[str, Layout]) -> float:
-    """How many steps run one after another, with unlimited workers and as many seconds each. A loop counts as one iteration."""
+def longest(scope: Scope, layouts: Mapping[str, Layout], known: Mapping[str, float]) -> float:
+    """How long a scope takes with unlimited workers: in seconds where durations are known of some steps, in steps otherwise.
+
+    A loop counts as one iteration.
+    """
     layout = layouts.get(scope.key)
     if layout is None:
         return 0.0
@@ -131,18 +140,17 @@ def longest(scope: Scope, layouts: Mapping[str, Layout]) -> float:
     for point, near in enumerate(preds):
         for other in near:
             succs[other].append(point)
+    usual = sorted(known.values())[len(known) // 2] if known else 1.0
     ends = [0.0] * len(preds)
     for point in topological(preds, succs):
-        own = _length(scope, point, layouts) if point < len(scope.steps) else 0.0
+        own = 0.0
+        if point < len(scope.steps):
+            step, inner = scope.steps[point], scope.inner.get(point)
+            own = max((longest(one, layouts, known) for one in inner), default=0.0) if inner else known.get(
+                step.id, 0.0 if _is_instant(step) else usual
+            )
         ends[point] = max((ends[other] for other in preds[point]), default=0.0) + own
     return max(ends)
-
-
-def _length(scope: Scope, index: int, layouts: Mapping[str, Layout]) -> float:
-    inner = scope.inner.get(index)
-    if inner:
-        return max(longest(one, layouts) for one in inner)
-    return 0.0 if _is_instant(scope.steps[index]) else 1.0
 
 
 def _is_instant(step: Step) -> bool:

@@ -33,7 +33,9 @@ from translator.model.workflow import (
 from translator.source import Map, Seq
 
 _STRUCTURAL = frozenset({"choice", "parallel", "foreach", "wait", "workflow"})
-_SETTINGS = frozenset({"timeout", "max_parallel", "on_error", "retry", "checkpoint", "execution", "sla", "strategy"})
+_SETTINGS = frozenset({
+    "timeout", "max_parallel", "on_error", "retry", "checkpoint", "execution", "sla", "strategy", "durations",
+})  # fmt: skip
 
 
 def build(document: Map, findings: Findings) -> Workflow:
@@ -90,6 +92,7 @@ class _Builder:
             execution=data.get("execution") or "auto",
             sla=data.get("sla"),
             strategy=data.get("strategy") or "auto",
+            durations=dict(data.get("durations") or {}),
             other={key: value for key, value in data.items() if key not in _SETTINGS and value is not None},
         )
 

@@ -140,6 +140,7 @@ class Settings:
     execution: Literal["auto", "standard", "express"] = "auto"
     sla: float | None = None
     strategy: str = "auto"  # how a graph that is not series-parallel is laid out: `translator.graph.strategies.choice`
+    durations: Mapping[str, float] = field(default_factory=dict)  # seconds that steps take, about
     other: Mapping[str, Any] = field(default_factory=dict)
 
 

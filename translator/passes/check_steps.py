@@ -179,7 +179,16 @@ GUARDS = frozenset({"rate_limit", "circuit_breaker"})  # of calls: steps of type
 
 
 def report_settings(workflow: Workflow, findings: Findings) -> None:
-    """Findings for settings of the workflow that nothing acts on yet."""
+    """Findings for settings of the workflow that nothing acts on yet, and for durations of steps that are none of its own."""
+    known = {step.id for step in workflow.all_steps()}
+    for name in workflow.settings.durations:
+        if name not in known:
+            near = nearest(name, [*known])
+            findings.add(
+                rules.UNKNOWN_STEP, f"`durations` has the step {name!r}, which does not exist",
+                position_of(workflow.source, ("settings", "durations", name)),
+                hint=f"did you mean {near!r}?" if near else "",
+            )
     first = next((step for step in workflow.all_steps() if step.pure is not None and step.cache is None), None)
     if first is not None:
         message = "pure of steps: kept with the definition, without effect so far"

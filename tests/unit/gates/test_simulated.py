@@ -15,7 +15,7 @@ from translator.asl.check import check_machine
 from translator.diagnostics import Findings
 from translator.pipeline import Compilation, Source, compile_source, compile_sources
 
-GRAPHS = 120
+GRAPHS = 80
 
 
 def check_one(draw: random.Random, strategy: str = "exact", runs: int = 4) -> None:
@@ -44,7 +44,7 @@ def check_one(draw: random.Random, strategy: str = "exact", runs: int = 4) -> No
         statuses = {int(step[1:]): status for step, status in run.status.items()}
         if not run.failed:
             assert statuses == wanted.status, about
-        elif exact and strategy != "levels":
+        elif exact and strategy in ("exact", "chains"):
             assert run.makespan == pytest.approx(wanted.failed_at), about
         if exact and strategy in ("exact", "chains"):
             assert started == pytest.approx({step: wanted.start[step] for step in started}), about

@@ -171,6 +171,10 @@ class Settings(Strict):
         Literal["auto", "levels", "barriers", "chains", "exact", "hinted"],
         Field(description="how steps wait for each other where their order is not series-parallel"),
     ] = "auto"
+    durations: Annotated[
+        dict[str, Annotated[int | float, Field(ge=0, le=99_999_999)]],
+        Field(description="about how many seconds steps take, by their ids: `auto` takes barriers where they cost no time"),
+    ] = {}
     sla: Seconds | None = None
     alert_on_sla_breach: bool | None = None
     track_cost: bool | None = None
