@@ -25,6 +25,7 @@ from translator.model.values import is_node
 from translator.model.workflow import Step, Workflow
 
 _START = 1_300  # bytes of the states that start a part, about
+_GATE = (1_200, 6)  # bytes and events of a gate, about
 AIM = 0.45  # the share of a limit that a part is cut to: below what is warned of
 _LONGEST = 31_536_000  # seconds that an execution runs at most: a year
 _STARTING = ("StepFunctions.ExecutionLimitExceededException", "StepFunctions.SdkClientException")
@@ -86,6 +87,8 @@ class Cut:
         return [groups[start : start + size] for start in range(0, len(groups), size)]
 
     def _step(self, scope: Scope, index: int) -> tuple[int, int]:
+        if index >= len(scope.steps):
+            return _GATE  # a place where tokens begin or end, without a step
         size = _size(scope.steps[index])
         for inner in scope.inner.get(index, ()):
             size += self.whole(inner)[0]

@@ -12,7 +12,7 @@ from tests.unit.graph.scopes import scope_of
 from translator.graph.arranging import arranged
 from translator.graph.strategies.layout import Layout
 from translator.graph.strategies.routes import Routes
-from translator.pipeline import Compilation, compile_source
+from translator.pipeline import Compilation, Source, compile_source, compile_sources
 
 N = [[], [], [0], [0, 1], [1, 2]]
 
@@ -102,3 +102,10 @@ def test_known_durations_let_barriers_take_the_place_of_tokens_where_they_cost_n
 def test_compiling_twice_gives_the_same_machine() -> None:
     text = definition(drawn(random.Random(8), 30))
     assert compiled(text).definition == compiled(text).definition
+
+
+def test_a_graph_with_places_of_tokens_beside_its_steps_can_be_cut() -> None:
+    preds = [[], [], [], [0, 1, 2], [0, 2, 3], [1, 2], [4, 5], [2, 3, 5]]
+    whole = compiled(definition(preds))
+    (cut,) = compile_sources([Source(definition(preds))], limit=9_000)
+    assert any(one.joints for one in whole.layouts.values()) and cut.parts
