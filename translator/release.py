@@ -18,7 +18,7 @@ from translator.graph.scope import Scope
 from translator.model.values import is_node, nodes_of, reads_of
 from translator.model.workflow import Step
 from translator.passes.fold import as_node, variable_step
-from translator.passes.triggers import trigger_facts, webhook_facts
+from translator.passes.triggers import event_facts, trigger_facts, webhook_facts
 from translator.pipeline import Compilation
 from translator.rollback.build import has_ending, has_undoing
 
@@ -55,6 +55,8 @@ def release_of(
         release["triggers"] = triggers
     if webhooks := webhook_facts(workflow):
         release["webhooks"] = webhooks
+    if events := event_facts(workflow):
+        release["events"] = events
     if parts:
         release["parts"] = [*parts]
     if rollback and has_undoing(workflow):

@@ -331,6 +331,18 @@ class ScheduleDocument(Given):
     next: list[Moment]
 
 
+class EventTriggerDocument(Given):
+    """Detail types of events, or the endings of executions of `workflow`."""
+
+    id: str
+    events: list[str]
+    source: str | None
+    workflow: str | None
+    filter: dict[str, Json]
+    conditional: Annotated[bool, Field(description="whether a condition must hold besides")]
+
+
 class TriggersDocument(Given):
     schedules: list[ScheduleDocument]
     webhooks: list[WebhookDocument]
+    events: list[EventTriggerDocument]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import json
@@ -14,9 +15,10 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from aslant import bootstrap, clock, documents, schedules, webhooks
+from aslant import triggers as starting
 from aslant.catalog import MAX_DEFINITION, Catalog, DefinitionRecord, WorkflowRecord, Written
 from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PayloadTooLarge, ValidationError
-from aslant.releases import TriggerFacts, WebhookFacts
+from aslant.releases import EventFacts, TriggerFacts, WebhookFacts
 from functions.api import models
 from functions.api.problems import PreconditionFailed
 from functions.api.request import Cursor, Limit, body_of, caller_of, header, revision_of
@@ -88,6 +90,11 @@ def replace(
 def archive(workflow_id: str) -> models.WorkflowDocument:
     settings, caller = caller_of(router)
     done = bootstrap.catalog(settings).mark(caller.tenant, workflow_id, "archived", revision=revision_of(router))
+    releases = bootstrap.releases(settings)
+    with contextlib.suppress(NotFoundError):  # nothing is published, or this call is repeated
+        before = releases.get(caller.tenant, workflow_id)
+        starting.follow(bootstrap.schedules(settings), bootstrap.subscriptions(settings), caller.tenant, before, None)
+        releases.withdraw(caller.tenant, workflow_id)
     return _document(done)
 
 
@@ -209,9 +216,16 @@ def triggers(workflow_id: str) -> models.TriggersDocument:
             id=one["id"], url=url, secret=one["secret"], header=one["header"], timestamp=one["timestamp"]
         )
 
+    def event(one: EventFacts) -> models.EventTriggerDocument:
+        return models.EventTriggerDocument(
+            id=one["id"], events=one["events"], source=one["source"] or None, workflow=one["workflow"] or None,
+            filter=one["filter"], conditional=one["where"] is not None,
+        )
+
     return models.TriggersDocument(
         schedules=[schedule(one) for one in release.get("triggers", ())],
         webhooks=[webhook(one) for one in release.get("webhooks", ())],
+        events=[event(one) for one in release.get("events", ())],
     )
 
 

@@ -139,7 +139,9 @@ class _Publisher:
             before = self._published(release["workflow"])
             self.catalog.put(self.tenant, release)
             # A schedule that fires in between finds its trigger in the catalog, or does nothing.
-            triggers.follow(bootstrap.schedules(self.settings), self.tenant, before, release)
+            triggers.follow(
+                bootstrap.schedules(self.settings), bootstrap.subscriptions(self.settings), self.tenant, before, release
+            )
         return releases
 
     def _published(self, workflow: str) -> Release | None:

@@ -2,6 +2,9 @@
 
 FILE is a definition. Times are those of the schedule's own time zone; what is skipped or comes twice at a change of the
 clock is as AWS has it.
+
+`aslant triggers dead` lists events that could not be routed, from the dead-letter queue; `aslant triggers replay` routes
+them again. What they have started already is not started twice.
 """
 
 from __future__ import annotations
@@ -16,26 +19,31 @@ from zoneinfo import ZoneInfo
 from aslant.schedules import moments
 from aslant.schedules import read as read_schedule
 from infra.cli import pictures
+from infra.cli.dead_letters import dead_letters
 from infra.cli.errors import FINE
 from infra.cli.files import read, texts
 from infra.cli.output import exit_code, print_findings, put_json
 from infra.cli.siblings import compile_with_siblings
+from infra.cli.target import add_target
 from translator.diagnostics import TranslatorError
-from translator.passes.triggers import trigger_facts
+from translator.passes.triggers import event_facts, trigger_facts
 from translator.reporting import visible
 
 EXAMPLES = """\
 examples:
   aslant triggers report.yaml
   aslant triggers report.yaml --count 10 --json
+  aslant triggers dead
+  aslant triggers replay
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a definition, or - for standard input")
+    parser.add_argument("file", metavar="FILE", help="a definition, or - for standard input; or `dead`, or `replay`")
     parser.add_argument("--count", type=_count, default=5, metavar="N", help="how many moments of each (default 5)")
     parser.add_argument("--dialect", help="read the file as this dialect instead of finding it out")
     parser.add_argument("--json", action="store_true", help="as JSON")
+    add_target(parser)
 
 
 def _count(text: str) -> int:
@@ -45,6 +53,8 @@ def _count(text: str) -> int:
 
 
 def execute(args: argparse.Namespace) -> int:
+    if args.file in ("dead", "replay"):
+        return dead_letters(args, again=args.file == "replay")
     source = read(args.file)
     try:
         compilation = compile_with_siblings([source], args.dialect)[0]
@@ -58,14 +68,19 @@ def execute(args: argparse.Namespace) -> int:
         schedule = read_schedule(facts["expression"], facts["timezone"])
         found = itertools.islice(moments(schedule, datetime.now(UTC)), args.count)
         rows.append({**facts, "next": [one.astimezone(ZoneInfo(facts["timezone"])).isoformat() for one in found]})
+    events = event_facts(compilation.workflow)
     if args.json:
-        put_json(rows)
+        put_json([*rows, *events])
         return FINE
-    if not rows:
-        print(f"{visible(compilation.workflow.id)} has no schedule", file=sys.stderr)
+    if not rows and not events:
+        print(f"{visible(compilation.workflow.id)} has no schedule and waits for no event", file=sys.stderr)
         return FINE
     for row in rows:
         state = "" if row["enabled"] else ", not enabled"
         head = f"{row['id']}  {row['expression']} {row['timezone']}, overlap: {row['overlap']}{state}"
         pictures.put([[(visible(head), "bold")], *([(f"  {moment}", "")] for moment in row["next"])], sys.stdout)
+    for one in events:
+        whose = f" of {one['workflow']}" if one["workflow"] else f" from {one['source']}" if one["source"] else ""
+        some = ", where a condition holds" if one["where"] is not None or one["filter"] else ""
+        pictures.put([[(visible(f"{one['id']}  {', '.join(one['events'])}{whose}{some}"), "bold")]], sys.stdout)
     return FINE

@@ -197,15 +197,28 @@ class LocalCloud:
         """
         self._out.attach(table, function, batch, shards)
 
-    def rule(self, name: str, pattern: Mapping[str, Any], function: str, *, bus: str = "default") -> None:
-        """Create or replace a rule that calls a function with the events of a bus that match."""
+    def queue(self, name: str, function: str, *, dead: str, receives: int) -> None:
+        """Create a queue whose messages go to a function; those that failed `receives` times go to the queue `dead`."""
+        sqs, arn = self.client("sqs"), f"arn:aws:sqs:{self.region}:{ACCOUNT}"
+        policy = {"deadLetterTargetArn": f"{arn}:{dead}", "maxReceiveCount": receives}
+        sqs.create_queue(QueueName=dead)
+        sqs.create_queue(QueueName=name, Attributes={"RedrivePolicy": json.dumps(policy)})
+        self._out.queues.keep(name, dead)
+        self._out.queues.attach(name, function)
+
+    def rule(
+        self, name: str, pattern: Mapping[str, Any], target: str, *, bus: str = "default", service: str = "lambda"
+    ) -> None:
+        """Create or replace a rule that gives the events of a bus that match to a function, or to a queue (`sqs`)."""
         events = self.client("events")
         events.put_rule(Name=name, EventPattern=json.dumps(pattern), EventBusName=bus)
-        arn = f"arn:aws:lambda:{self.region}:{ACCOUNT}:function:{function}"
-        events.put_targets(Rule=name, EventBusName=bus, Targets=[{"Id": function[-64:], "Arn": arn}])
+        place = f"{self.region}:{ACCOUNT}:{'function:' if service == 'lambda' else ''}{target}"
+        events.put_targets(
+            Rule=name, EventBusName=bus, Targets=[{"Id": target[-64:], "Arn": f"arn:aws:{service}:{place}"}]
+        )
 
     def settle(self, timeout: float = 10) -> bool:
-        """Wait until no record, event or due timer is on its way to a function, at most `timeout` real seconds.
+        """Wait until no record, event, message or due timer is on its way to a function, at most `timeout` real seconds.
 
         Gives whether that was reached. Executions that run, and timers that are not due, do not count.
         """

@@ -20,7 +20,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from aslant import bootstrap
+from aslant import bootstrap, triggers
 from aslant.adapters import clients
 from aslant.errors import StepError
 from aslant.executions.records import Execution
@@ -162,6 +162,9 @@ def _connect(cloud: LocalCloud, settings: Settings, *, warm: bool) -> None:
     cloud.function(kept_events.FUNCTION, kept_events.keeper(dynamodb))
     cloud.rule("aslant-events", kept_events.PATTERN, kept_events.FUNCTION, bus=settings.event_bus)
     cloud.rule("aslant-executions", NOTICES, provision.RECORD_EXECUTION)
+    cloud.queue(triggers.QUEUE, triggers.ROUTER, dead=triggers.DEAD, receives=triggers.MAX_RECEIVES)
+    for name, pattern in triggers.RULES.items():
+        cloud.rule(name, pattern, triggers.QUEUE, bus=settings.event_bus, service="sqs")
     for table in (settings.executions_table, settings.catalog_table):
         cloud.stream(table, provision.PUBLISH_EVENTS)
     if settings.notify_topic == provision.NOTIFY_TOPIC:

@@ -12,6 +12,7 @@ from typing import Any
 from infra.local.delivery import Delivery, event
 from infra.local.functions import ACCOUNT
 from infra.local.journal import Journal
+from infra.local.queues import Queues
 from infra.local.runtime import Activity, Runtime, Write
 from infra.local.schedules import Schedules
 from infra.local.streams import Queued, Record, Streams, record
@@ -27,6 +28,7 @@ class Outside:
         self.streams = Streams(runtime.functions, self.activity, self._acknowledge)
         self.delivery = Delivery(runtime.functions, self.activity, self._acknowledge)
         self.schedules = Schedules(runtime.clock, runtime.region, self._fire)
+        self.queues = Queues(runtime, self.activity)
         self.lost: list[str] = []
         self._runtime, self._journal = runtime, journal
         self._lock = threading.Lock()  # the order of records, and who gets them
@@ -37,7 +39,7 @@ class Outside:
     def start(self) -> None:
         """Brings back what the journal has; from here on everything is written to it."""
         runtime = self._runtime
-        runtime.delivery = self.delivery
+        runtime.delivery, runtime.queues = self.delivery, self.queues
         if self._journal is None:
             runtime.schedules = self.schedules
             return
@@ -79,9 +81,10 @@ class Outside:
 
     def close(self) -> None:
         until = time.monotonic() + 5
-        for part in (self.schedules, self.streams, self.delivery):
+        for part in (self.schedules, self.queues, self.streams, self.delivery):
             part.close(until)
-        self._runtime.written = self._runtime.journal = self._runtime.delivery = self._runtime.schedules = None
+        runtime = self._runtime
+        runtime.written = runtime.journal = runtime.delivery = runtime.schedules = runtime.queues = None
         if self._journal is not None:
             self._journal.close()
 

@@ -29,6 +29,7 @@ SERVICES: Mapping[str, str] = {
     approvals.FUNCTION: "functions.approvals.handler",
     sla.FUNCTION: "functions.watch_sla.handler",
     triggers.FUNCTION: "functions.start_execution.handler",
+    triggers.ROUTER: "functions.route_event.handler",
     PUBLISH_DEFINITION: "functions.publish_definition.handler",
     API: "functions.api.handler",
 }

@@ -13,6 +13,7 @@ from infra.local.functions import Functions
 if TYPE_CHECKING:
     from infra.local.delivery import Delivery
     from infra.local.journal import Journal
+    from infra.local.queues import Queues
     from infra.local.schedules import Schedules
 
 
@@ -64,6 +65,7 @@ class Runtime:
     written: Callable[[list[Write]], None] | None = None  # told what each request to DynamoDB changed, in order
     delivery: Delivery | None = None
     schedules: Schedules | None = None
+    queues: Queues | None = None
     journal: Journal | None = None
 
 

@@ -6,9 +6,17 @@ from translator.diagnostics import Rule, Severity
 
 TRIGGER_CONFIG = Rule("T001", Severity.ERROR, "trigger that cannot start anything",
     "A schedule says its times in words (`daily at 9am`), as a cron expression of five fields or AWS's six, as an interval or"
-    " as one moment; its time zone is an IANA name such as Europe/Berlin.")
+    " as one moment; its time zone is an IANA name such as Europe/Berlin. An `event` names the event's type, and may have a"
+    " `filter` (a pattern of EventBridge) and a condition `where`; a `workflow` names the workflow whose end it waits for.")
 TRIGGER_GUESSED = Rule("T002", Severity.WARNING, "schedule that can be read in more than one way",
     "The schedule was read as the message says. Write it out if something else is meant.")
 NO_SECRET = Rule("T003", Severity.WARNING, "webhook that nobody can call",
     "Whoever calls a webhook signs what it sends with a secret that both sides know. Store one for the tenant, and name it:"
     " `config: {secret: shop_webhook}`.")
+CONDITION = Rule("T004", Severity.ERROR, "condition of a trigger that reads something else",
+    "A trigger's `where` is asked before there is an execution: it knows the `event` alone, as in `event.total > 100`.")
+STEP_EVENTS = Rule("T005", Severity.WARNING, "trigger by events that it never gets",
+    "Events of steps (node_started and so on) are too many to be routed. Wait for an end of the workflow instead, or have the"
+    " step tell something by `notify` with `channel: event`.")
+OWN_END = Rule("T006", Severity.WARNING, "workflow that starts itself when it ends",
+    "A chain of executions that start one another ends after ten. Loop inside of the workflow, or start it by a schedule.")

@@ -196,9 +196,6 @@ def report_settings(workflow: Workflow, findings: Findings) -> None:
     kept: list[tuple[str, tuple[str | int, ...]]] = [
         (key.replace("_", " "), ("settings", key)) for key in workflow.settings.other if key not in _ALWAYS | GUARDS
     ]
-    for index, trigger in enumerate(workflow.triggers):
-        if trigger.get("type") not in ("manual", "schedule", "webhook"):
-            kept.append((f"trigger {trigger.get('type')}", ("triggers", index)))
     for name, path in kept:
         at = position_of(workflow.source, path)
         findings.add(asl_rules.NOT_CARRIED_OUT, f"{name}: kept with the definition, without effect so far", at)

@@ -7,15 +7,22 @@ from typing import Any
 
 from aslant.configs.base import Config
 from aslant.configs.check import problems
-from aslant.configs.triggers import ScheduleTrigger, WebhookTrigger
+from aslant.configs.triggers import EventTrigger, ScheduleTrigger, WebhookTrigger, WorkflowTrigger
 from aslant.errors import ValidationError
-from aslant.releases import TriggerFacts, WebhookFacts
-from translator.diagnostics import Findings, Position
+from aslant.releases import EventFacts, TriggerFacts, WebhookFacts
+from translator.diagnostics import NOWHERE, Findings, Position
+from translator.expressions.parser import parse
+from translator.expressions.resolve import Names, resolve
+from translator.expressions.serialize import dump
+from translator.expressions.tree import Node, Slot
 from translator.findings import triggers as rules
 from translator.model.workflow import Workflow
 from translator.source import plain, position_of
 
-_MODELS: Mapping[str, type[Config]] = {"schedule": ScheduleTrigger, "webhook": WebhookTrigger}
+_MODELS: Mapping[str, type[Config]] = {
+    "schedule": ScheduleTrigger, "webhook": WebhookTrigger, "event": EventTrigger, "workflow": WorkflowTrigger,
+}  # fmt: skip
+_NAMES = Names(inputs={}, bare={"event": Slot("local", "event")})  # what a trigger's condition may name
 
 
 def check_triggers(workflow: Workflow, findings: Findings) -> None:
@@ -33,6 +40,9 @@ def check_triggers(workflow: Workflow, findings: Findings) -> None:
             message = "a webhook without a `secret` is called by nobody: name the secret that callers sign with"
             findings.add(rules.NO_SECRET, message, _at(workflow, index, ()))
         if wrong or model is WebhookTrigger:
+            continue
+        if model is not ScheduleTrigger:
+            _check_event(workflow, index, config, findings)
             continue
         when = next((key for key in ("schedule", "cron", "every", "at") if key in config), "schedule")
         try:
@@ -75,6 +85,57 @@ def webhook_facts(workflow: Workflow) -> list[WebhookFacts]:
                 "fields": {key: str(value) for key, value in config.fields.items()},
             })  # fmt: skip
     return facts
+
+
+def event_facts(workflow: Workflow) -> list[EventFacts]:
+    """The events that start a checked workflow, endings of other workflows among them."""
+    facts: list[EventFacts] = []
+    numbers = {"event": 0, "workflow": 0}
+    for trigger in workflow.triggers:
+        kind = str(trigger.get("type"))
+        if kind not in numbers:
+            continue
+        numbers[kind] += 1
+        data = plain(trigger.get("config") or {})
+        config = (EventTrigger if kind == "event" else WorkflowTrigger).model_validate(data)
+        if not config.enabled:
+            continue
+        tree = _condition(config.where, NOWHERE, Findings()) if config.where else None
+        found: EventFacts = {
+            "id": f"{kind}-{numbers[kind]}", "events": [], "source": "", "workflow": "", "filter": {},
+            "where": dump(tree) if tree is not None else None, "input": config.input,
+            "fields": {key: str(value) for key, value in config.fields.items()},
+        }  # fmt: skip
+        if isinstance(config, EventTrigger):
+            found |= {"events": _list(config.event), "source": config.source, "filter": config.filter}
+        else:
+            found |= {"events": [f"workflow_{one}" for one in _list(config.status)], "workflow": config.workflow}
+        facts.append(found)
+    return facts
+
+
+def _check_event(workflow: Workflow, index: int, config: Mapping[str, Any], findings: Findings) -> None:
+    at = _at(workflow, index, ("where",))
+    if config.get("where"):
+        known: Findings = Findings()
+        if _condition(str(config["where"]), at, known) is None or known.has_errors:
+            for one in known:
+                findings.add(rules.CONDITION, one.message, one.position, hint=one.hint)
+    for name in _list(config.get("event") or []):
+        if name.startswith("node_"):
+            at = _at(workflow, index, ("event",))
+            findings.add(rules.STEP_EVENTS, f"events of steps such as {name} start no workflow", at)
+    if config.get("workflow") == workflow.id:
+        findings.add(rules.OWN_END, f"{workflow.id} starts itself again when it ends", _at(workflow, index, ("workflow",)))
+
+
+def _condition(text: str, at: Position, findings: Findings) -> Node | None:
+    tree = parse(text, at, findings)
+    return resolve(tree, _NAMES, findings) if tree is not None else None
+
+
+def _list(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
 
 
 def _at(workflow: Workflow, index: int, path: tuple[Any, ...]) -> Position:

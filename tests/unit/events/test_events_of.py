@@ -191,7 +191,8 @@ def test_the_catalog(told):
     again = told(item(published="2.0.0"), item(published="1.0.0"), full=True)
     assert [event.type for event in again] == ["workflow_published"] and again[0].id != published.id
     assert told(item(published="1.0.0"), item(published="1.0.0")) == []
-    assert told(item(published="1.0.0"), item(published="1.0.0", archived="2026-01-01")) == ["workflow_archived"]
+    assert told(item(status="published"), item(status="archived")) == ["workflow_archived"]
+    assert told(item(status="archived"), item(status="archived")) == []
     assert told(None, {**item(version="1.0.0"), **key_of(keys.version("acme", "orders", "1.0.0"))}) == []
 
 

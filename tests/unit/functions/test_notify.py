@@ -84,7 +84,8 @@ def test_events(run, aws):
     output = run({"channel": "event", "message": "done", "event_type": "released", "data": {"n": 1}})
     event = json.loads(sqs.receive_message(QueueUrl=queue)["Messages"][0]["Body"])
     assert event["detail-type"] == "released"
-    assert event["detail"] == {"message": "done", "data": {"n": 1}, "execution": "exec-1", "workflow": "wf", "step": "s[1]"}
+    assert event["detail"] == {"message": "done", "data": {"n": 1}, "execution": "exec-1", "workflow": "wf", "step": "s[1]",
+        "tenant_id": "acme", "execution_id": "exec-1"}
     assert output["sent"][0]["channel"] == "event"
 
 

@@ -43,3 +43,20 @@ def test_facts_for_whoever_publishes() -> None:
         "id": "schedule-1", "type": "schedule", "expression": "cron(0 8 ? * MON-FRI *)", "timezone": "Europe/Berlin",
         "input": {"a": 1}, "overlap": "skip", "enabled": True,
     }]  # fmt: skip
+
+
+EVENTS = FLOW.replace("type: schedule", "type: {kind}")
+
+
+@pytest.mark.parametrize(("kind", "config", "expected"), [
+    ("event", '{event: "order.*", where: "event.total > 100", filter: {state: [paid]}}', []),
+    ("event", "{event: [a, b], source: shop, fields: {x: y.z}, input: {a: 1}}", []), ("workflow", "{workflow: first}", []),
+    ("workflow", '{workflow: first, status: [failed, timed_out], where: "event.output.n in [1, 2]"}', []),
+    ("event", "{}", [("T001", 6, 13)]), ("event", "{event: a, filter: {state: paid}}", [("T001", 6, 32)]),
+    ("event", '{event: a, where: "steps.one.output > 1"}', [("T004", 6, 32)]),
+    ("event", '{event: a, where: "event.total >"}', [("T004", 6, 44)]), ("event", "{event: node_failed}", [("T005", 6, 21)]),
+    ("workflow", "{workflow: report}", [("T006", 6, 24)]), ("workflow", "{workflow: a, status: done}", [("T001", 6, 35)]),
+])  # fmt: skip
+def test_findings_of_events(kind: str, config: str, expected: list[tuple[str, int, int]]) -> None:
+    diagnostics = check_sources([Source(EVENTS.format(kind=kind, config=config), "report.yaml")])
+    assert sorted((one.code, one.position.line, one.position.column) for one in diagnostics) == sorted(expected)

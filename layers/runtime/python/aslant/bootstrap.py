@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from aslant.recording import Recorder
     from aslant.secrets import Redactor
     from aslant.skill_specs import SkillStore
-    from aslant.triggers import Schedules
+    from aslant.triggers import Schedules, Subscriptions
 
 
 def secrets(settings: Settings) -> ports.Secrets:
@@ -248,6 +248,13 @@ def schedules(settings: Settings) -> Schedules:
     from aslant.adapters.aws_scheduler import SchedulerTimers
 
     return SchedulerTimers(settings.region, settings.scheduler_role)
+
+
+def subscriptions(settings: Settings) -> Subscriptions:
+    """The catalog table."""
+    from aslant.adapters.dynamo_triggers import DynamoSubscriptions
+
+    return DynamoSubscriptions(settings.region, settings.catalog_table)
 
 
 def artifacts(settings: Settings) -> ports.Artifacts:

@@ -160,7 +160,7 @@ def _of_workflow(change: Change, before: Image, after: Image) -> Iterator[_Found
     if after.get("published") and after.get("published") != before.get("published"):
         # The same version may be published again later: only the place in the stream tells them apart.
         yield "workflow_published", [change.sequence], 0, {"version": after["published"]}
-    if after.get("archived") and not before.get("archived"):
+    if after.get("status") == "archived" and before.get("status") != "archived":
         yield "workflow_archived", [change.sequence], 0, {}
 
 

@@ -38,6 +38,7 @@ Catalog table:
 | version (`aslant.releases.Release`) | same | `version#<major>.<minor>.<patch>` |
 | its definition as it was written | same | `definition#<major>.<minor>.<patch>` |
 | version that a state machine was made of last | `<tenant>#machine#<ARN>` | `machine` |
+| workflow that events of a topic may start | `<tenant>#triggers#<topic>` | `<workflow>` |
 | version of a skill (`aslant.skill_specs.SkillSpec`) | `<tenant>#skills` | `<name>#<major>.<minor>.<patch>` |
 | what the tenant's models cost in a month | `<tenant>#models#<year>-<month>` | `spending` |
 
@@ -226,6 +227,15 @@ def _ordered(number: str) -> str:
 def machine(tenant: str, arn: str) -> Key:
     """Which version a state machine was made of."""
     return Key(f"{_part(tenant)}#machine#{_part(arn)}", "machine")
+
+
+def topic(tenant: str, topic: str) -> str:
+    """The partition of the workflows that events of a topic may start."""
+    return f"{_part(tenant)}#triggers#{_part(topic)}"
+
+
+def subscription(tenant: str, topic_name: str, workflow: str) -> Key:
+    return Key(topic(tenant, topic_name), _part(workflow))
 
 
 def spending(tenant: str, month: str) -> Key:

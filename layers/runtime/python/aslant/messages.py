@@ -11,6 +11,7 @@ from typing import Protocol
 from aslant.configs.notify import NotifyConfig
 from aslant.contracts import Json
 from aslant.errors import StepError, ValidationError, http_error, retry_after
+from aslant.events import SOURCE
 from aslant.ports import Events, Http, HttpRequest, Mailer, Topics
 from aslant.secrets import Redactor
 from aslant.settings import Settings
@@ -37,6 +38,8 @@ class Sender(Protocol):
 
     @property
     def settings(self) -> Settings: ...
+    @property
+    def tenant(self) -> str: ...
     @property
     def execution(self) -> str: ...
     @property
@@ -88,8 +91,11 @@ def _jobs(channel: str, config: NotifyConfig, run: Sender, ports: Ports) -> list
     if channel == "email":
         return _emails(config, text, settings.email_from, ports)
     if channel == "event":
+        if config.source == SOURCE:
+            raise ValidationError(f"the source {SOURCE} is that of the installation's own events; give another one")
+        # `tenant_id` is what triggers go by; `execution_id` says what a chain of executions began with.
         detail = {"message": config.message, "data": config.data, "execution": run.execution, "workflow": run.workflow,
-                  "step": run.label}
+                  "step": run.label, "tenant_id": run.tenant, "execution_id": run.execution}
         return [("event", settings.event_bus,
                  lambda: ports.events().put(settings.event_bus, config.source, config.event_type, detail))]
     if channel == "slack":

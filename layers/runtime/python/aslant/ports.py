@@ -414,6 +414,9 @@ class Releases(Protocol):
     def put(self, tenant: str, release: Release) -> None:
         """Stores a version and makes it the published one."""
 
+    def withdraw(self, tenant: str, workflow: str) -> None:
+        """From now on no version is published; nothing happens when none is. Versions stay."""
+
 
 class Timers(Protocol):
     """One-off calls of our own functions later (EventBridge Scheduler)."""

@@ -71,6 +71,22 @@ class WebhookFacts(TypedDict):
     fields: dict[str, str]
 
 
+class EventFacts(TypedDict):
+    """Events that start the workflow: their detail types (`*` for any text), source, pattern and condition.
+
+    `workflow` is not empty for the endings of that workflow. `where` is an expression's tree; null holds always.
+    """
+
+    id: str
+    events: list[str]
+    source: str
+    workflow: str
+    filter: dict[str, Json]
+    where: Json
+    input: dict[str, Json]
+    fields: dict[str, str]
+
+
 class Release(TypedDict):
     """One version. `machine`, `rollback` and `ending` are ARNs of state machines: `rollback` undoes what an execution did,
     `ending` runs `finally` of one that was cancelled. `parts` run parts of `machine`, which would be too large otherwise.
@@ -89,6 +105,7 @@ class Release(TypedDict):
     inputs: NotRequired[dict[str, Json] | None]
     triggers: NotRequired[list[TriggerFacts]]
     webhooks: NotRequired[list[WebhookFacts]]
+    events: NotRequired[list[EventFacts]]
     contents: NotRequired[str]  # a hash over all that was published, the workflows that it calls included
 
 

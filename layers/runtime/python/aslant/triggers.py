@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from aslant.releases import Release, TriggerFacts
+from aslant.events import SOURCE, TYPES
+from aslant.releases import EventFacts, Release, TriggerFacts
 
 Json = Any
 FUNCTION = "aslant-start-execution"  # what schedules call
 USER = "schedule"                    # who starts their executions
+
+ROUTER = "aslant-route-event"        # what gets events, from a queue
+QUEUE, DEAD = "aslant-events", "aslant-events-dead"
+MAX_RECEIVES = 5                     # times that an event is tried before it goes to the dead-letter queue
+_ANY = "event:*"
+_ENVELOPE = ("tenant_id", "organization_id")
+# Rules of the bus whose target is the queue: our own events but those of steps, and others that name their tenant.
+RULES: Mapping[str, Mapping[str, Json]] = {
+    "aslant-own-events": {
+        "source": [SOURCE], "detail-type": [name for name in TYPES if not name.startswith("node_")],
+    },
+    "aslant-other-events": {
+        "source": [{"anything-but": [SOURCE, "aslant.progress"]}],
+        "$or": [{"detail": {name: [{"exists": True}]}} for name in _ENVELOPE],
+    },
+}
 
 
 class Schedules(Protocol):
@@ -22,17 +39,58 @@ class Schedules(Protocol):
         """Removes one; nothing happens when there is none."""
 
 
-def follow(schedules: Schedules, tenant: str, before: Release | None, after: Release) -> None:
-    """Brings the schedules of a workflow from one published version to another. May be called again."""
-    wanted = {one["id"]: one for one in after.get("triggers", ()) if one["enabled"]}
-    had: list[TriggerFacts] = list(before.get("triggers", ())) if before is not None else []
-    for gone in {one["id"] for one in had} - wanted.keys():
-        schedules.cancel(name_of(tenant, after["workflow"], gone))
+class Subscriptions(Protocol):
+    """Which workflows the events of a topic may start; whether they do, their published version says."""
+
+    def add(self, tenant: str, topic: str, workflow: str) -> None: ...
+
+    def remove(self, tenant: str, topic: str, workflow: str) -> None: ...
+
+    def workflows(self, tenant: str, topics: Iterable[str]) -> list[str]:
+        """Each once, by id."""
+
+
+def follow(
+    schedules: Schedules, subscriptions: Subscriptions, tenant: str, before: Release | None, after: Release | None
+) -> None:
+    """Brings schedules and subscriptions of a workflow from one published version to another. May be called again."""
+    release = after or before
+    if release is None:
+        return
+    workflow = release["workflow"]
+    wanted = {one["id"]: one for one in _schedules(after) if one["enabled"]}
+    for gone in {one["id"] for one in _schedules(before)} - wanted.keys():
+        schedules.cancel(name_of(tenant, workflow, gone))
     for id, facts in wanted.items():
-        schedules.put(name_of(tenant, after["workflow"], id), facts["expression"], facts["timezone"], FUNCTION, {
-            "tenant": tenant, "workflow": after["workflow"], "trigger": id, "at": "<aws.scheduler.scheduled-time>",
+        schedules.put(name_of(tenant, workflow, id), facts["expression"], facts["timezone"], FUNCTION, {
+            "tenant": tenant, "workflow": workflow, "trigger": id, "at": "<aws.scheduler.scheduled-time>",
         })  # fmt: skip
+    topics = _topics(after)
+    for topic in sorted(topics):
+        subscriptions.add(tenant, topic, workflow)
+    for topic in sorted(_topics(before) - topics):
+        subscriptions.remove(tenant, topic, workflow)
 
 
 def name_of(tenant: str, workflow: str, trigger: str) -> str:
     return f"trigger#{tenant}#{workflow}#{trigger}"
+
+
+def topics_of(event: str, workflow: str) -> list[str]:
+    """The topics of an event by its detail type, and by the workflow whose ending it is (empty for none)."""
+    return [f"event:{event}", _ANY, *([f"workflow:{workflow}"] if workflow else [])]
+
+
+def _schedules(release: Release | None) -> list[TriggerFacts]:
+    return release.get("triggers", []) if release is not None else []
+
+
+def _topics(release: Release | None) -> set[str]:
+    found: set[str] = set()
+    facts: list[EventFacts] = release.get("events", []) if release is not None else []
+    for one in facts:
+        if one["workflow"]:
+            found.add(f"workflow:{one['workflow']}")
+        else:
+            found |= {_ANY if "*" in name else f"event:{name}" for name in one["events"]}
+    return found

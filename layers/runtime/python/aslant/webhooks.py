@@ -82,10 +82,13 @@ def input_of(facts: WebhookFacts, body: bytes) -> dict[str, Json]:
         raise ValidationError("the body is no JSON") from None
     if not isinstance(data, dict):
         raise ValidationError("the body is no JSON object")
-    if not facts["fields"]:
-        return {**facts["input"], **data}
-    found = {name: _at(data, path) for name, path in facts["fields"].items()}
-    return {**facts["input"], **{name: value for name, value in found.items() if value is not None}}
+    return picked(facts["input"], facts["fields"], data) if facts["fields"] else {**facts["input"], **data}
+
+
+def picked(input: Mapping[str, Json], fields: Mapping[str, str], data: Json) -> dict[str, Json]:
+    """An input, and over it what stands in `data` at the paths of `fields`, where there is something."""
+    found = {name: _at(data, path) for name, path in fields.items()}
+    return {**input, **{name: value for name, value in found.items() if value is not None}}
 
 
 def _at(data: Json, path: str) -> Json:

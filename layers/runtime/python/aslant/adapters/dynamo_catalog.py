@@ -65,6 +65,12 @@ class DynamoCatalog:
             {"Put": {"TableName": self.table, "Item": named | key_of(keys.machine(tenant, release["machine"]))}},
         ], "publishing a version")  # fmt: skip
 
+    def withdraw(self, tenant: str, workflow: str) -> None:
+        with calling("withdrawing a workflow"):
+            client("dynamodb", self.region).update_item(
+                TableName=self.table, Key=key_of(keys.workflow(tenant, workflow)), UpdateExpression="REMOVE published"
+            )
+
     def _get(self, key: keys.Key) -> dict[str, Any] | None:
         with calling("reading the catalog"):
             answer = client("dynamodb", self.region).get_item(

@@ -27,6 +27,7 @@ class _Sender:
     """What a message needs to know of who sends it."""
 
     settings: Settings
+    tenant: str
     execution: str
     workflow: str
     label: str
@@ -61,7 +62,8 @@ def notify(item: Mapping[str, Json], kind: str, settings: Settings, ports: Ports
         message.setdefault("data", _facts(item))
         key = f"{item['tenant']}\x00{item['approval_id']}\x00{kind}\x00{item.get('reminded', 0)}\x00{person}"
         sender = _Sender(
-            settings, item["execution"], item["workflow"], _label(item), str(uuid.uuid5(uuid.NAMESPACE_OID, key))
+            settings, item["tenant"], item["execution"], item["workflow"], _label(item),
+            str(uuid.uuid5(uuid.NAMESPACE_OID, key)),
         )
         send(NotifyConfig.model_validate(message), sender, ports)
 

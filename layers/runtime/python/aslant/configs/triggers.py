@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from aslant.configs.base import MAYBE, Config, Data, Flag, Name, Scalars, Text
+from aslant.configs.base import MAYBE, Config, Data, Flag, Name, Scalars, Text, TextOrTexts
 from aslant.errors import ValidationError
+from aslant.event_patterns import check_pattern
 from aslant.schedules import Schedule, read, zone
 
 Overlap = Literal["allow", "skip", "queue", "cancel_running"]
@@ -73,4 +74,46 @@ class WebhookTrigger(Config):
     """The input, under what the body gives."""
     fields: Scalars = Field(default_factory=dict)
     """Inputs by where they are in the body (`order.id`); without, the body as a whole is the input."""
+    enabled: Flag = True
+
+
+class EventTrigger(Config):
+    """Starts an execution for each event on the bus that matches. Names and patterns are case-sensitive."""
+
+    event: TextOrTexts
+    """The event's detail type, or several; `*` stands for any text: `order.*`."""
+    source: Text = ""
+    """The event's source, `*` as above; any without it."""
+    filter: Data = Field(default_factory=dict)
+    """A pattern of EventBridge over the event's detail: `{total: [{numeric: [">", 100]}]}`."""
+    where: Text = ""
+    """A condition over the detail: `event.total > 100`. What cannot be compared does not hold."""
+    input: Data = Field(default_factory=dict)
+    """The input, under what the event gives."""
+    fields: Scalars = Field(default_factory=dict)
+    """Inputs by where they are in the detail (`order.id`); without, the detail as a whole is the input."""
+    enabled: Flag = True
+
+    @field_validator("filter")
+    @classmethod
+    def _pattern(cls, pattern: dict[str, Any]) -> dict[str, Any]:
+        return check_pattern(pattern)
+
+
+Ending = Literal["completed", "failed", "cancelled", "timed_out", "rolled_back"]
+
+
+class WorkflowTrigger(Config):
+    """Starts an execution when one of another workflow ends."""
+
+    workflow: Name
+    """The id of that workflow."""
+    status: Ending | list[Ending] = "completed"
+    """How it ends: one status or several."""
+    where: Text = ""
+    """A condition over `event`, which has `status`, `execution`, `output` and `error`: `event.output.total > 100`."""
+    input: Data = Field(default_factory=dict)
+    """The input, under what the other one's output gives."""
+    fields: Scalars = Field(default_factory=dict)
+    """Inputs by where they are (`output.order.id`, `execution`); without, its output as a whole is the input."""
     enabled: Flag = True
