@@ -77,6 +77,7 @@ class Findings:
     """Collects findings of one compilation; the same finding at the same place is kept once."""
 
     items: list[Diagnostic] = field(default_factory=list)
+    muted: set[Position] = field(default_factory=set)  # places of which nothing more is told
     _seen: set[tuple[str, str, Position]] = field(default_factory=set)
 
     def add(
@@ -91,14 +92,14 @@ class Findings:
         if len(message) > LONGEST:
             message = message[:LONGEST] + "…"
         key = (rule.code, message, position)
-        if key not in self._seen:
+        if key not in self._seen and position not in self.muted:
             self._seen.add(key)
             self.items.append(Diagnostic(rule.code, rule.severity, message, position, hint, related))
 
     def extend(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         for found in diagnostics:
             key = (found.code, found.message, found.position)
-            if key not in self._seen:
+            if key not in self._seen and found.position not in self.muted:
                 self._seen.add(key)
                 self.items.append(found)
 

@@ -14,8 +14,9 @@ from translator.asl.execution_type import Kind, check_execution_type, kind_of
 from translator.asl.limits import MAX_BYTES
 from translator.asl.machine import emit_machine
 from translator.asl.ordering import Arrangement
-from translator.diagnostics import Diagnostic, Findings, TranslatorError
+from translator.diagnostics import Diagnostic, Findings, Position, Severity, TranslatorError
 from translator.dialects.registry import read as read_dialect
+from translator.findings import dialects as dialect_rules
 from translator.findings import graph as rules
 from translator.graph.scope import Graph, build_graph
 from translator.graph.strategies.layout import Layout
@@ -30,6 +31,10 @@ from translator.passes.resolve import resolve_names
 from translator.passes.triggers import check_triggers
 from translator.rollback.compile import Rollback, finish_rollback, prepare_rollback
 from translator.source import Map, load
+
+# Errors after which order and names can still be checked: they are about one value that neither depends on.
+_LOCAL = frozenset({dialect_rules.BAD_DURATION.code, dialect_rules.MILLISECONDS.code, dialect_rules.OUT_OF_RANGE.code,
+    dialect_rules.VERSION_NUMBER.code})
 
 
 class Source(NamedTuple):
@@ -139,16 +144,19 @@ def check_sources(sources: Sequence[Source], *, dialect: str | None = None) -> t
 
 def canonical_data(source: Source, findings: Findings, *, dialect: str | None = None) -> tuple[str, Map] | None:
     """The definition in the canonical spelling, with its dialect's name; None when it has errors."""
+    found = _canonical(source, findings, dialect)
+    return None if findings.has_errors else found
+
+
+def _canonical(source: Source, findings: Findings, dialect: str | None) -> tuple[str, Map] | None:
+    """The same; with errors too, as far as what they are about can be left out."""
     document = load(source.text, findings, source.file)
     if document is None:
         return None
     if dialect is not None:
         document.put("dialect", dialect)
     found = read_dialect(document, findings)
-    if found is None or findings.has_errors:
-        return None
-    spoken, data = found
-    return spoken.name, data
+    return (found[0].name, found[1]) if found is not None else None
 
 
 def _read(
@@ -157,7 +165,7 @@ def _read(
     reads = []
     for source in sources:
         read = _Read(source, Findings())
-        canonical = canonical_data(source, read.findings, dialect=dialect)
+        canonical = _canonical(source, read.findings, dialect)
         if canonical is not None:
             read.dialect, data = canonical
             workflow = build(data, read.findings)
@@ -168,7 +176,12 @@ def _read(
     workflows = {read.workflow.id: read.workflow for read in reads if read.workflow is not None}
     for read in reads:
         if read.workflow is not None:
-            _analyse(read, read.workflow, workflows)
+            errors = [found for found in read.findings if found.severity is Severity.ERROR]
+            whole = all(found.code in _LOCAL for found in errors)
+            read.findings.muted |= {found.position for found in errors}  # the same in other words
+            _check(read.workflow, workflows, read.findings, [] if whole else [found.position for found in errors])
+            if whole:
+                _analyse(read, read.workflow, workflows)
     everything = Findings()
     for read in reads:
         everything.extend(read.findings.sorted())
@@ -190,15 +203,21 @@ def _check_ids(reads: Sequence[_Read]) -> None:
             )
 
 
-def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow]) -> None:
-    """Everything between the model and the machine. Later stages run only on what earlier ones left whole."""
-    findings = read.findings
-    check_steps(workflow, findings)
+def _check(
+    workflow: Workflow, workflows: Mapping[str, Workflow], findings: Findings, broken: Sequence[Position]
+) -> None:
+    """What can be told of a definition even when parts of it, at the places `broken`, could not be read."""
+    check_steps(workflow, findings, broken)
     check_inputs(workflow, findings)
     report_policies(workflow, findings)
     report_settings(workflow, findings)
     check_triggers(workflow, findings)
     check_children(workflow, workflows, findings)
+
+
+def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow]) -> None:
+    """Everything between the model and the machine. Later stages run only on what earlier ones left whole."""
+    findings = read.findings
     undoing = prepare_rollback(workflow, workflows, findings)
     workflow = prepare_computed(workflow, findings)
     graph = build_graph(workflow, findings)

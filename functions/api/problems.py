@@ -13,6 +13,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 
 from aslant import errors
 from translator.diagnostics import Diagnostic, TranslatorError
+from translator.reporting import summary
 
 MEDIA = "application/problem+json"
 _STATUS: Mapping[str, int] = {  # by the names of classes: another function's errors are known by those only
@@ -60,9 +61,8 @@ def of_error(error: errors.StepError) -> Response[str]:
 
 
 def of_findings(error: TranslatorError) -> Response[str]:
-    failing = [found for found in error.diagnostics if found.severity == "error"]
     return problem(
-        422, "definition_invalid", f"the definition has {len(failing) or len(error.diagnostics)} errors",
+        422, "definition_invalid", f"the definition has {summary(error.diagnostics)}",
         [finding_part(found) for found in error.diagnostics],
     )
 

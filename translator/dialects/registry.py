@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from translator.diagnostics import Findings, Position
 from translator.dialects import foreign
+from translator.dialects.mend import mend
 from translator.dialects.validate import check, did_you_mean
 from translator.findings import dialects as rules
 from translator.findings import graph as graph_rules
@@ -174,15 +175,20 @@ def read(document: Map, findings: Findings) -> tuple[Dialect, Map] | None:
     for key in document:
         if key != "dialect" and not key.startswith("x-"):
             body.move(key, document)
-    if not check(dialect.schema, body, findings):
+    if not _shaped(dialect, body, findings):
         return None
     lowered = dialect.lower(body, findings)
     if findings.has_errors:  # a target that is not there is often one of two steps with the same id
         _duplicates(lowered, findings)
     if dialect.name != "canonical":
         canonical = DIALECTS["canonical"]
-        if not check(canonical.schema, lowered, findings):
+        if not _shaped(canonical, lowered, findings):
             return None
         lowered = canonical.lower(lowered, findings)
     foreign.report(dialect.name, body, lowered, findings)
     return dialect, lowered
+
+
+def _shaped(dialect: Dialect, document: Map, findings: Findings) -> bool:
+    """Whether `document` has the dialect's shape, or has it when what was reported is left out, which it is then."""
+    return check(dialect.schema, document, findings) or mend(dialect.schema, document, findings)

@@ -16,6 +16,7 @@ from translator.source import Map, Seq, position_of
 from translator.yaml_errors import quoted
 
 MOST = 100
+MOST_KEYS = 40  # that a hint lists
 Path = tuple[str | int, ...]
 _KINDS = {
     "string_type": "a text", "int_type": "an integer", "float_type": "a number", "bool_type": "true or false",
@@ -38,11 +39,21 @@ def check(schema: type[BaseModel], document: Map, findings: Findings, within: st
         for path, problem in problems[:MOST]:
             _report(schema, document, path, problem, findings, within)
         if len(problems) > MOST:
-            findings.add(rules.TOO_MANY_PROBLEMS, f"{len(problems) - MOST} more problems of this kind", document.pos)
+            findings.add(rules.TOO_MANY_PROBLEMS, f"only the first {MOST} of {len(problems)} problems are listed", document.pos)
         return not problems
     except RecursionError:
         findings.add(rules.OUT_OF_RANGE, "steps are nested too deeply", document.pos)
         return False
+
+
+def problem_paths(schema: type[BaseModel], document: Map) -> tuple[list[Path], list[Path]]:
+    """The paths of keys that are missing, and of everything else that is wrong."""
+    error = _problems(schema, document)
+    missing: list[Path] = []
+    wrong: list[Path] = []
+    for path, problem in _reduced(error, document) if error is not None else ():
+        (missing if problem[0]["type"] == "missing" else wrong).append(path)
+    return missing, wrong
 
 
 def _problems(schema: type[BaseModel], document: Map) -> ValidationError | None:
@@ -60,7 +71,7 @@ def _wrap(schema: type[BaseModel], document: Map, error: ValidationError) -> boo
         if item["type"] != "list_type":
             continue
         path, _, _ = _split(item, document)
-        owner, value = _value(document, path[:-1]), _value(document, path)
+        owner, value = value_at(document, path[:-1]), value_at(document, path)
         if isinstance(owner, Map) and isinstance(value, str) and value and _takes_texts(schema, path):
             key = str(path[-1])
             only = Seq(owner.at(key))
@@ -122,7 +133,7 @@ def _reduced(error: ValidationError, document: Map) -> list[tuple[Path, list[Any
     found: dict[Path, list[Any]] = defaultdict(list)
     for place, members in groups.items():
         plain = members.pop("", [])
-        for path, item in plain + _meant(place, members, _value(document, place)):
+        for path, item in plain + _meant(place, members, value_at(document, place)):
             found[path].append(item)
     return list(found.items())
 
@@ -167,16 +178,16 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
         owner = path[:-1]
         known = _keys(schema, owner)
         key = str(path[-1])
-        holder = _value(document, owner)
+        holder = value_at(document, owner)
         findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a key of {label(owner, within)}",
             holder.at_key(key) if isinstance(holder, Map) else at,
-            hint=did_you_mean(key, known, f"known keys: {', '.join(known)}" if len(known) <= 40 else ""))
+            hint=_key_hint(key, owner, known))
     elif name == "missing":
         findings.add(rules.MISSING_KEY, f"{label(path[:-1], within)} has no {path[-1]!r}",
             position_of(document, path[:-1]), hint=f"add `{path[-1]}:`")
     elif name == "literal_error" and len(problem) == 1:
         allowed = str(first["ctx"]["expected"])
-        value = _value(document, path)
+        value = value_at(document, path)
         words = [word.strip("' ") for word in allowed.replace(" or ", ",").split(",")]
         findings.add(rules.NOT_ALLOWED, f"{label(path, within)} is {kind(value)}; it may be {allowed}", at,
             hint=did_you_mean(value, words) if isinstance(value, str) else "")
@@ -184,9 +195,10 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
         wanted = list(dict.fromkeys(_wanted(item) for item in problem))
         if "a number" in wanted and "an integer" in wanted:
             wanted.remove("an integer")
-        value = _value(document, path)
+        value = value_at(document, path)
         findings.add(rules.WRONG_TYPE, f"{label(path, within)} must be {' or '.join(wanted)}, not {kind(value)}", at,
-            hint=_type_hint(value, wanted) or _step_hint(schema, path, value))
+            hint=_list_hint(schema, path, value, wanted) or _type_hint(value, wanted)
+                or _mapping_hint(schema, path, value, wanted))
     else:
         findings.add(rules.OUT_OF_RANGE, f"{label(path, within)} {_range(first)}", at)
 
@@ -206,8 +218,15 @@ def _range(item: Any) -> str:
             return f"must have at most {context['max_length']} characters"
         case "too_short" if context["min_length"] == 1:
             return "must not be empty"
-    text = str(item["msg"])
-    return "is wrong: " + text.removeprefix("Value error, ")
+        case "too_long" if context["max_length"] == 0:
+            return "has no place here"
+        case "too_long":
+            return f"must have at most {context['max_length']} items"
+        case "value_error":
+            return f"is wrong: {context['error']}"
+        case "finite_number":
+            return "must be a finite number"
+    return "is not a value that it takes"
 
 
 def _wanted(item: Any) -> str:
@@ -221,17 +240,65 @@ def _type_hint(value: Any, wanted: list[str]) -> str:
         return f'quote it: "{str(value).lower() if isinstance(value, bool) else value}"'
     if isinstance(value, Map) and "a text" in wanted and (meant := _bare_hole(value)):
         return f"write it in quotes: {quoted(meant)}"
-    if not isinstance(value, (list, type(None))) and wanted == ["a list"]:
-        return "write a list: each item on a line of its own, after `- `"
     return ""
 
 
-def _step_hint(schema: type[BaseModel], path: Path, value: Any) -> str:
-    """The shape of a compensation, where it is given by a name."""
-    if not isinstance(value, str) or path[-1] != "compensation":
+def _list_hint(schema: type[BaseModel], path: Path, value: Any, wanted: list[str]) -> str:
+    """The list that was meant. Of texts it is written as such: what is copied from a hint must not lead to the next one."""
+    if wanted != ["a list"] or isinstance(value, list):
         return ""
+    if not _takes_texts(schema, path):
+        return "" if value is None else "write a list: each item on a line of its own, after `- `"
+    if value is None:
+        return "write `[]`, or leave the key out"
+    texts = [*value] if isinstance(value, dict) else [str(value).lower() if isinstance(value, bool) else str(value)]
+    return "write a list of texts: [" + ", ".join(f'"{text}"' for text in texts) + "]"
+
+
+def _mapping_hint(schema: type[BaseModel], path: Path, value: Any, wanted: list[str]) -> str:
+    """The keys of a mapping, where something else stands; the shape of a compensation that is given by a name."""
     known = _keys(schema, path)
-    return "write a step: {" + ", ".join(f"{key}: …" for key in ("id", "type", "config", "parameters") if key in known) + "}"
+    if isinstance(value, str) and path[-1] == "compensation":
+        shown = (key for key in ("id", "type", "config", "parameters") if key in known)
+        return "write a step: {" + ", ".join(f"{key}: …" for key in shown) + "}"
+    if "a mapping" not in wanted or isinstance(value, dict) or not known or len(known) > MOST_KEYS:
+        return ""
+    if path[-1] == "retry" and isinstance(value, int) and not isinstance(value, bool):
+        return f"write {{max_attempts: {value}}}"
+    if path[-1] == "retry" and isinstance(value, (str, list)) and value:
+        return "the names of errors stand under `on`: {on: " + _flow(value) + "}"
+    return f"write a mapping of {', '.join(known)}"
+
+
+def _flow(value: str | list[Any]) -> str:
+    return value if isinstance(value, str) else "[" + ", ".join(map(str, value)) + "]"
+
+
+# Words that others say for a key, unlike it in letters: where they stand, and what is written instead.
+_SAME = {
+    ("retry", "on"): ("retry_on", "on_errors", "errors", "error_types", "retryable_errors"),
+    ("retry", "max_attempts"): ("attempts", "max_retries", "retries", "times", "count"),
+    ("retry", "delay"): ("initial_delay", "interval", "wait", "backoff_seconds"),
+    ("retry", "multiplier"): ("backoff_multiplier", "backoff_rate", "factor"),
+}
+_OTHERS = {  # the key that is known in this place, and the hint
+    "retry_on": ("retry", "write `retry: {on: […]}`"), "retry_policy": ("retry", "did you mean `retry`?"),
+    "retries": ("retry", "write `retry: {max_attempts: …}`"), "max_retries": ("retry", "write `retry: {max_attempts: …}`"),
+    "max_attempts": ("retry", "write `retry: {max_attempts: …}`"), "needs": ("depends_on", "did you mean `depends_on`?"),
+    "if": ("when", "did you mean `when`?"), "condition": ("when", "did you mean `when`?"),
+}
+
+
+def _key_hint(key: str, owner: Path, known: list[str]) -> str:
+    place = str(owner[-1]) if owner else ""
+    same = next((meant for (around, meant), words in _SAME.items() if around == place and key in words and meant in known), "")
+    if same:
+        count = " (it counts the first attempt too)" if key == "max_retries" else ""
+        return f"did you mean `{same}`?{count}"
+    meant, hint = _OTHERS.get(key, ("", ""))
+    if meant in known:
+        return hint
+    return did_you_mean(key, known, f"known keys: {', '.join(known)}" if len(known) <= MOST_KEYS else "")
 
 
 def _bare_hole(value: Map) -> str:
@@ -246,7 +313,8 @@ def _bare_hole(value: Map) -> str:
     return ""
 
 
-def _value(document: Any, path: Path) -> Any:
+def value_at(document: Any, path: Path) -> Any:
+    """The value at `path`, None when there is none."""
     for part in path:
         try:
             document = document[part]

@@ -66,3 +66,7 @@ KEPT_ACTION = Rule("A030", Severity.WARNING, "kept result of a step that may act
 NOTHING_TO_UNDO = Rule("A019", Severity.WARNING, "rollback without anything to undo",
     "`rollback` and `compensate` run the compensations of completed steps, newest first, and `rollback` the workflow's rollback"
     " steps after them. Give steps a `compensation`, or the workflow `rollback` steps.")
+NEVER_RETRIED = Rule("A031", Severity.WARNING, "error that is never retried",
+    "What is wrong with a request stays wrong: errors of validation, authentication and authorization, and secrets that are not"
+    " there, fail a step at its first attempt, listed or not. Leave the name out of `retry.on`; `on_failure` or an error"
+    " handler says what such a failure leads to.")

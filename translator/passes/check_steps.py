@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from aslant.configs.check import UNKNOWN, check_config
 from aslant.inputs import declaration
 from aslant.step_types import STEP_TYPES
-from translator.diagnostics import Findings
+from translator.diagnostics import Findings, Position
 from translator.expressions.tree import Literal
 from translator.expressions.types import certain_mismatch, kind
 from translator.findings import asl as asl_rules
@@ -18,15 +19,19 @@ from translator.model.inputs import type_of_inputs
 from translator.model.values import expressions_of, is_node
 from translator.model.workflow import Step, Value, Workflow
 from translator.nearest import nearest
-from translator.source import position_of
+from translator.source import Map, position_of
 
 # Settings that shape the state machine, by step type.
 _WRITTEN = {"approval": ("timeout", "on_timeout", "on_reject")}
 
 
-def check_steps(workflow: Workflow, findings: Findings) -> None:
-    """Findings about single steps, in the workflow as it was written."""
+def check_steps(workflow: Workflow, findings: Findings, broken: Collection[Position] = ()) -> None:
+    """Findings about single steps, in the workflow as it was written.
+
+    `broken`: places of errors found before. What a step around one of them lacks may have been left out because of it.
+    """
     steps = list(workflow.all_steps())
+    lacking = _around(steps, broken)
     if not workflow.steps:
         findings.add(rules.EMPTY, "the workflow has no steps", workflow.at)
     for step in steps:
@@ -41,9 +46,12 @@ def check_steps(workflow: Workflow, findings: Findings) -> None:
             continue
         check = _CHECKS.get(step.type)
         if check is not None:
-            check(step, findings)
+            if step.id not in lacking:
+                check(step, findings)
         elif not STEP_TYPES[step.type].native:
             for path, message in check_config(step.type, plain(step.config)):
+                if step.id in lacking and not _is_written(step, path):
+                    continue
                 key = "" if message.startswith("unknown key") else ".".join(map(str, path))
                 findings.add(
                     rules.CONFIG, f"{step.id!r}: {f'{key} ' if key else ''}{message}",
@@ -57,6 +65,24 @@ def check_steps(workflow: Workflow, findings: Findings) -> None:
                     _at(step, "config", key), hint="write the value itself",
                 )
         _report_unused(step, workflow, findings)
+
+
+def _around(steps: Sequence[Step], places: Collection[Position]) -> set[str]:
+    """The ids of the steps in which `places` are: of those written before a place, the last."""
+    starts = sorted((step.source.pos[:2], step.id) for step in steps if isinstance(step.source, Map))
+    lines = [start for start, _ in starts]
+    return {starts[index - 1][1] for place in places if (index := bisect_right(lines, place[:2]))}
+
+
+def _is_written(step: Step, path: tuple[str | int, ...]) -> bool:
+    """Whether the configuration has a value at `path`."""
+    here = step.source.get("config")
+    for part in path:
+        try:
+            here = here[part]
+        except (LookupError, TypeError):
+            return False
+    return bool(path)
 
 
 def check_inputs(workflow: Workflow, findings: Findings) -> None:

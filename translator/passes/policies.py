@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aslant.error_names import ALL
+from aslant.error_names import ALL, NEVER_RETRIED, canonical
 from translator.diagnostics import Findings
 from translator.findings import asl as rules
 from translator.graph.scope import Scope
 from translator.model.workflow import OnFailure, Step, Workflow
+from translator.source import position_of
 
 UNDOING = frozenset({"rollback", "compensate"})
 
@@ -97,6 +98,17 @@ def report_policies(workflow: Workflow, findings: Findings) -> None:
                 rules.FAILURE_ACTION, "the handler's steps run as a part of a rollback, and the handler asks for none",
                 handler.at, hint="use `action: rollback`",
             )
+        if handler.on_failure.action == "retry" and handler.errors and NEVER_RETRIED.issuperset(handler.errors):
+            findings.add(
+                rules.NEVER_RETRIED, f"{', '.join(handler.errors)}: never retried, so this handler makes no further attempt",
+                handler.at, hint="use another `action`",
+            )
+    for holder in (*(step.source for step in workflow.all_steps()), workflow.source.get("settings")):
+        written = holder["retry"].get("on") if holder and holder.get("retry") else None
+        for index, name in enumerate(written or ()):
+            if NEVER_RETRIED.issuperset(canonical(name)):
+                at = position_of(holder, ("retry", "on", index))
+                findings.add(rules.NEVER_RETRIED, f"{name!r} is never retried, listed or not", at, hint="leave it out")
     if undoes(workflow) and not workflow.rollback and all(step.compensation is None for step in workflow.all_steps()):
         policies = [step.on_failure for step in workflow.all_steps()]
         policies += [*(handler.on_failure for handler in workflow.error_handlers), workflow.settings.on_error]

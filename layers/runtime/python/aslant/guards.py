@@ -65,7 +65,7 @@ def guarded(call: Callable[[], T], endpoint: str, run: Caller, guard: Guard, por
             if not ports.rates().take(run.tenant, endpoint, window, limit.per, limit.calls):
                 wait = (window + 1) * limit.per - now
                 refused.append(RateLimited(
-                    f"{endpoint}: {limit.calls} calls in {limit.per} seconds are the limit of this workflow or skill",
+                    f"{endpoint}: the limit of this workflow or skill is reached ({limit.calls} per {limit.per} s)",
                     retry_after=max(0.001, wait),
                 ))
                 raise refused[0]

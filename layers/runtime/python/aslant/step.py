@@ -255,7 +255,7 @@ def _part(step_type: str, event: StepInvocation) -> str:
 def refuse_further(run: StepRun, plan: RetryPlan | None) -> None:
     """Raises StepTimeout for an attempt beyond the plan's: attempts that time out are counted by a rule of their own."""
     if plan is not None and run.attempt >= plan["max_attempts"]:
-        raise StepTimeout(f"none of {plan['max_attempts']} attempts is left")
+        raise StepTimeout(f"no attempt is left ({plan['max_attempts']} at most)")
 
 
 def read_run(step_type: str, event: Any, context: Any) -> StepRun:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic import ValidationError as PydanticError
+from pydantic_core.core_schema import ErrorType
 
 from aslant.configs.base import UNKNOWN, Config
 from aslant.errors import ValidationError
@@ -105,6 +106,8 @@ _KINDS = {
     "model_attributes_type": "a mapping", "none_required": "null", "finite_number": "a finite number",
 }
 
+_PYDANTICS = frozenset(get_args(ErrorType))  # other kinds are this package's own sentences
+
 
 def _message(model: type[Config], data: Any, path: Path, error: Any) -> str:
     kind, context = str(error["type"]), error.get("ctx", {})
@@ -116,15 +119,20 @@ def _message(model: type[Config], data: Any, path: Path, error: Any) -> str:
         return _unknown_key(model, path)
     if kind == "literal_error":
         return f"must be one of {context['expected']}".replace(" or ", ", ").replace("'", "")
-    if kind == "string_too_short":
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "string_too_short" or (kind == "too_short" and context["min_length"] == 1):
         return "must not be empty"
+    if kind in ("too_short", "too_long"):
+        least = kind == "too_short"
+        return f"must have at {'least' if least else 'most'} {context['min_length' if least else 'max_length']} items"
+    if kind == "string_too_long":
+        return f"must have at most {context['max_length']} characters"
     bounds = {"greater_than": "more than", "greater_than_equal": "at least", "less_than": "less than",
               "less_than_equal": "at most"}
     if kind in bounds:
         return f"must be {bounds[kind]} {next(iter(context.values())):g}"
-    if kind == "string_pattern_mismatch":
-        return "is not a value that it takes"
-    return str(error["msg"])
+    return "is not a value that it takes" if kind in _PYDANTICS else str(error["msg"])
 
 
 def _at(data: Any, path: Path) -> Any:
