@@ -139,6 +139,7 @@ class ExecutionView(ExecutionDocument):
     done: int
     total: int
     duration: float
+    paused: float
     steps: list[StepDocument]
     runs: list[RunDocument]
     cost: CostDocument

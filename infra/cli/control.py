@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Callable, Mapping
 
 from aslant import documents
+from aslant.errors import InvalidTransition
 from aslant.executions.plan import Plan
 from aslant.executions.records import Execution
 from infra.cli import pictures
@@ -129,21 +131,23 @@ def _rerun(args: argparse.Namespace) -> int:
 def _again(
     args: argparse.Namespace, plan: Callable[[Target, str], Plan], act: Callable[[Target, str], Execution]
 ) -> int:
-    """Another run. What results are thrown away for is shown first, and on a terminal asked about."""
+    """Another run. What it does is shown first; where it throws results away, it needs a yes."""
     with connected(args) as target:
         execution = target.execution(args.id)
         if args.plan:
-            found = plan(target, execution.id)
+            only = plan(target, execution.id)
             if args.json:
-                put_json(documents.plan(found))
+                put_json(documents.plan(only))
             else:
-                pictures.put(pictures.plan(found), sys.stdout)
+                pictures.put(pictures.plan(only), sys.stdout)
             return FINE
-        same = args.command in ("resume", "retry") and args.wanted in (None, execution.version)
-        if not same:
+        found: Plan | None = None
+        with contextlib.suppress(InvalidTransition):  # the call itself says so, unless it goes on so already
             found = plan(target, execution.id)
-            if not args.json:
-                pictures.put(pictures.plan(found), sys.stderr)
+        if found is not None and not args.json:
+            pictures.put(pictures.plan(found), sys.stderr)
+        same = args.command in ("resume", "retry") and args.wanted in (None, execution.version)
+        if found is not None and not same:
             if not args.yes and not (person() and not args.json):
                 raise UsageError("nothing was done: what is listed runs again only with --yes, or when a terminal can be asked")
             if not args.yes and not _agreed():

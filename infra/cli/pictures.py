@@ -79,10 +79,11 @@ def heading(view: ExecutionView) -> list[Line]:
     """What it is, how it stands, since when."""
     one = view.execution
     status = one.status.replace("_", " ") + (f" ({view.substate.replace('_', ' ')})" if view.substate else "")
+    paused = f", paused {duration(view.paused / 1000)}" if view.paused else ""
     lines: list[Line] = [
         [(visible(one.workflow or "?"), "bold"), (f" {visible(one.version)}  ", ""), (visible(one.id), "dim")],
         [(status, STYLES.get(one.status, "")), (f"  {view.done} of {view.total} steps settled, {duration(view.duration / 1000)}"
-            f", started {when(one.started_at)} by {visible(one.user or '?')}", "")],
+            f"{paused}, started {when(one.started_at)} by {visible(one.user or '?')}", "")],
     ]  # fmt: skip
     if one.run > 1:
         why = next((run for run in view.runs if run.number == one.run), None)

@@ -197,6 +197,9 @@ def test_retry_keeps_what_completed(world):
     assert (again.status, again.run, again.error, again.finished_at, again.ttl) == ("running", 2, None, None, None)
     assert world.service.retry("acme", made.id, by="bob") == again
     assert world.machines.running == [f"{made.id}-r2"]
+    for what in ("retry", "resume"):
+        with pytest.raises(InvalidTransition, match="running"):
+            world.service.plan("acme", made.id, what)
 
 
 ALLOWED = {

@@ -30,11 +30,20 @@ LOOPS: dict[str, Any] = {
 
 def make(store: MemoryStore, status: Any = "running", *, run: int = 1, ended: str = "") -> None:
     name = arn("e1" if run == 1 else f"e1-r{run}")
-    store.create(
-        Execution("acme", "e1", "flow", "1.0.0", status, 1, run, MACHINE, name, "ada", T0, T0,
-                  finished_at=T0 + 9000 if ended else None),
+    _, made = store.create(
+        Execution("acme", "e1", "flow", "1.0.0", "running" if ended else status, 1, run, MACHINE, name, "ada", T0, T0),
         {}, Run(run, name, MACHINE, "1.0.0", "start", "ada", T0, T0 + 9000 if ended else None, ended),
     )  # fmt: skip
+    if ended:
+        change(store, made, status, 9000)
+
+
+def change(store: MemoryStore, made: Execution, status: Any, after: int) -> Execution:
+    """Another status, that many milliseconds after the start."""
+    final = status in ("completed", "failed")
+    return store.transition(
+        made, replace(made, status=status, changed_at=T0 + after, finished_at=T0 + after if final else None), by="ada"
+    )
 
 
 def put(store: MemoryStore, step: str, status: Any = "completed", iteration: tuple[int, ...] = (), **more: Any) -> None:
@@ -48,6 +57,19 @@ def view(store: MemoryStore, machines: FakeMachines, release: Any = RELEASE) -> 
 
 def statuses(found: ExecutionView) -> dict[str, str]:
     return {step.label: step.status for step in found.walk()}
+
+
+def test_the_time_of_work_and_of_pauses(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store)
+    made = change(store, store.executions["acme", "e1"], "paused", 3000)
+    put(store, "pay", "running", finished_at=None, native=True, begun_at=T0 * 1000 + 1000)
+    found = view(store, machines)
+    assert (found.duration, found.paused) == (3000, 17_000)
+    assert next(step for step in found.walk() if step.step == "pay").duration == 3000 - 1
+    for status, after in (("running", 8000), ("failed", 9000), ("running", 15_000), ("paused", 16_000), ("running", 19_500)):
+        made = change(store, made, status, after)
+    found = view(store, machines)
+    assert (found.duration, found.paused) == (3000 + 1000 + 1000 + 500, 5000 + 3500)
 
 
 def test_one_that_is_not_there(store: MemoryStore, machines: FakeMachines) -> None:

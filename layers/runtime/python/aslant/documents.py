@@ -49,7 +49,8 @@ def execution(one: Execution) -> dict[str, Json]:
 def view(one: ExecutionView) -> dict[str, Json]:
     return execution(one.execution) | {
         "substate": one.substate, "done": one.done, "total": one.total, "duration": one.duration / 1000,
-        "steps": [step(each) for each in one.steps], "runs": [run(each) for each in one.runs], "cost": cost(one.cost),
+        "paused": one.paused / 1000, "steps": [step(each) for each in one.steps],
+        "runs": [run(each) for each in one.runs], "cost": cost(one.cost),
         "usage": dict(one.usage),
         "children": [{"id": each.id, "step": each.step, "iteration": list(each.iteration)} for each in one.children],
     }  # fmt: skip

@@ -62,13 +62,7 @@ class Again:
                     execution = self.launcher.launch(execution, run)  # whoever noted it got no further
                 if same:
                     return execution
-            if execution.status not in _FROM[wish.why]:
-                possible = " or ".join(sorted(_FROM[wish.why]))
-                hint = "; it is to be resumed" if execution.status == "paused" else ""
-                raise InvalidTransition(
-                    f"{wish.why}: the execution is {execution.status}{hint}; this is for one that is {possible}"
-                )
-            self.refuse_child(execution, wish.why)
+            self._check(execution, wish)
             started = self._start(execution, wish)
             if started is not None:
                 return self.launcher.launch(*started)
@@ -79,7 +73,8 @@ class Again:
         raise ConflictError(f"the execution {execution.id} keeps changing")
 
     def plan(self, execution: Execution, wish: Wish) -> Plan:
-        """What `go` would do. Raises as it does, but for what the status does not allow."""
+        """What `go` would do. Raises as it does."""
+        self._check(execution, wish)
         old, new = self._releases(execution, wish)
         records = self.family.store.steps(execution.tenant, execution.id)
         aside = self._aside(execution, wish, old, new, records)
@@ -119,6 +114,16 @@ class Again:
             steps += self._plan_children(found, what, inner, another, path)
         return steps
 
+    def _check(self, execution: Execution, wish: Wish) -> None:
+        """Raises InvalidTransition where the run that is wished for cannot begin now."""
+        if execution.status not in _FROM[wish.why]:
+            possible = " or ".join(sorted(_FROM[wish.why]))
+            hint = "; it is to be resumed" if execution.status == "paused" else ""
+            raise InvalidTransition(
+                f"{wish.why}: the execution is {execution.status}{hint}; this is for one that is {possible}"
+            )
+        self.refuse_child(execution, wish.why)
+
     def refuse_child(self, execution: Execution, doing: str) -> None:
         """Raises InvalidTransition for a child whose parent goes on or may: they go together."""
         if execution.parent is None:
@@ -133,6 +138,11 @@ class Again:
         old, new = self._releases(execution, wish)
         self._aside(execution, wish, old, new)  # says no before anything is touched
         family.halt(execution, "cancelled" if execution.status == "cancelled" else "paused", by=wish.by)
+        if wish.why == "recover":  # the engine has lost its children with it
+            for lost in (execution, *(child for _, child in family.descendants(execution))):
+                release = family.release(lost)
+                if release is not None and self._lost(lost):
+                    family.note_run(lost, release, lost=True)
         claim = execution.preparing
         if claim and not self._same(claim, wish):
             before = Wish(str(claim["why"]), str(claim["by"]), claim.get("version"), str(claim["detail"]))

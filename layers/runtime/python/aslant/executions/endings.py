@@ -12,10 +12,6 @@ from aslant.executions.family import Family, changed_to
 from aslant.executions.launch import Launcher
 from aslant.executions.naming import arn_of, run_name
 from aslant.executions.records import Execution, Run
-from aslant.history.joined import history_of
-from aslant.history.native import record_run
-from aslant.history.steps import StepHistory
-from aslant.releases import Release
 
 Json = Any
 
@@ -46,7 +42,7 @@ class Endings:
         # Children of a paused one stay paused until it is certain that it is undone: a crash before leaves it resumable.
         family.halt(execution, "paused" if execution.status == "paused" else "cancelled", by=by)
         if ends:
-            self._note_native(execution, release)
+            family.note_run(execution, release)
         number = family.next_number(execution)
         now, arn = family.clock(), arn_of(machine, run_name(execution.id, number))
         run = Run(number, arn, machine, execution.version, "rollback", by, now, detail="finally" if ends else "")
@@ -84,7 +80,7 @@ class Endings:
             run = self.of(execution)
             if run is not None:
                 return execution if run.status else self._follow(execution, run)
-            self._note_native(execution, release)
+            family.note_run(execution, release)
             number = family.next_number(execution)
             arn = arn_of(machine, run_name(execution.id, number))
             run = Run(number, arn, machine, execution.version, "finally", by, family.clock())
@@ -133,17 +129,3 @@ class Endings:
             return False
         run = self.family.run_of(execution)
         return run is None or run.own or (run.why == "finally" and not run.status)
-
-    def _note_native(self, execution: Execution, release: Release) -> None:
-        """What the states of the stopped run have computed is told by its history; `finally` may read it."""
-        family = self.family
-        run = family.run_of(execution)
-        if run is None or not run.own:
-            return
-        try:
-            events = history_of(execution.arn, release, family.machines.history)
-            history = StepHistory.of(release["steps"], release["states"], events)
-        except NotFoundError:
-            return  # it never started
-        now = family.clock()
-        record_run(family.store, execution, history, run=run, completed=False, at=now, now=now)

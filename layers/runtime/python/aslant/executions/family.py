@@ -12,6 +12,9 @@ from aslant.executions.naming import child_id
 from aslant.executions.records import Child, Execution, Parent, Run
 from aslant.executions.states import FINAL, TRANSITIONS, Status
 from aslant.executions.store import ExecutionStore
+from aslant.history.joined import history_of
+from aslant.history.native import micros, record_run
+from aslant.history.steps import StepHistory
 from aslant.ports import Machines, Releases
 from aslant.releases import Release
 
@@ -121,6 +124,28 @@ class Family:
         """The run that goes on, or went last."""
         runs = self.store.runs(execution.tenant, execution.id)
         return next((run for run in runs if run.number == execution.run), None)
+
+    def note_run(self, execution: Execution, release: Release, *, lost: bool = False) -> None:
+        """Records what the states of the latest run have computed, by its history, before its end is told of.
+
+        `lost`: the engine does not know the run any more, so nothing else will tell of its end.
+        """
+        run = self.run_of(execution)
+        if run is None or not run.own or (lost and run.status):
+            return
+        try:
+            events = history_of(execution.arn, release, self.machines.history)
+            history = StepHistory.of(release["steps"], release["states"], events)
+        except NotFoundError:
+            return  # it never started
+        now = self.clock()
+        until = micros(history.timeline.until)
+        at = now if until is None else until // 1000
+        record_run(self.store, execution, history, run=run, completed=False, at=at, now=now)
+        if lost:
+            self.store.end_run(
+                execution.tenant, execution.id, run.number, status="ABORTED", ended_at=at, transitions=history.transitions
+            )
 
     def next_number(self, execution: Execution) -> int:
         """The number of a new run: beyond those of children too, since a child's run has the number of its parent's."""

@@ -6,14 +6,15 @@ record yet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from aslant import ports, prices
 from aslant.errors import NotFoundError
 from aslant.executions.naming import is_id
-from aslant.executions.records import Child, Execution, Failure, Run, StepRecord
+from aslant.executions.records import Child, Execution, Failure, Run, StepRecord, Transition
 from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
 from aslant.history.joined import history_of
@@ -75,7 +76,8 @@ class StepView:
 class ExecutionView:
     """`done` of `total` steps that are known so far are settled: a loop's are known once an iteration has begun.
 
-    `substate` says what a running execution does. `cost` is that of the execution itself, without its children's.
+    `substate` says what a running execution does. `duration` is how long it worked, `paused` how long it rested on purpose;
+    the time between an end and a retry is in neither. `cost` is that of the execution itself, without its children's.
     """
 
     execution: Execution
@@ -84,6 +86,7 @@ class ExecutionView:
     done: int
     total: int
     duration: int  # milliseconds
+    paused: int  # milliseconds
     cost: prices.Cost
     usage: Mapping[str, float]
     runs: tuple[Run, ...]
@@ -126,11 +129,11 @@ class Views:
         steps = merge.tree()
         every = [step for root in steps for step in root.walk()]
         transitions = sum(run.transitions for run in runs) + (history.transitions if history is not None else 0)
-        ended = execution.finished_at if execution.status not in ACTIVE and execution.finished_at else self.clock()
+        working, paused = _times(execution, self.store.transitions(tenant, id), self.clock())
         return ExecutionView(
             execution=execution, substate=_substate(execution, every), steps=steps,
             done=sum(step.status in _SETTLED for step in every), total=len(every),
-            duration=max(0, ended - execution.started_at), cost=prices.cost(records.values(), transitions),
+            duration=working, paused=paused, cost=prices.cost(records.values(), transitions),
             usage=prices.totals(records.values(), transitions), runs=runs, children=children,
         )
 
@@ -305,8 +308,21 @@ class _Merge:
         if ended is None:
             if view.status not in ("running", "waiting_approval", "retrying"):
                 return None
-            ended = self.now
+            # Only the time of waits and questions goes on while the execution is paused.
+            still = self.execution.status == "paused" and view.type not in WAITING
+            ended = self.execution.changed_at * 1000 if still else self.now
         return max(0, ended - began) / 1000
+
+
+def _times(execution: Execution, transitions: Iterable[Transition], now: int) -> tuple[int, int]:
+    """How long it has worked, and how long it was paused (milliseconds)."""
+    spent: Counter[str] = Counter()
+    since, before = execution.started_at, "running"
+    for one in transitions:
+        spent[before] += max(0, one.at - since)
+        since, before = one.at, one.after
+    spent[before] += max(0, now - since)
+    return sum(spent[status] for status in ACTIVE), spent["paused"]
 
 
 def _live_status(seen: SeenStep, kind: str) -> ViewStatus:

@@ -61,6 +61,7 @@ class Timeline:
     visits: list[StateVisit] = field(default_factory=list)
     status: str = "running"
     last_id: int = 0
+    until: datetime = datetime.min  # of the last event
     base: tuple[tuple[str, int], ...] = ()
     _open: dict[int, StateVisit] = field(default_factory=dict)  # visits that have not ended, by event id
     _places: dict[int, _Place] = field(default_factory=dict)  # by event id
@@ -91,7 +92,7 @@ class Timeline:
         if not isinstance(number, int) or number <= self.last_id:
             return []
         self.last_id = number
-        at = _moment(event.get("timestamp"))
+        at = self.until = _moment(event.get("timestamp"))
         before = self._places.get(event.get("previousEventId", 0)) or _Place(None, self.base)
         place = before
         changed: list[StateVisit] = []
