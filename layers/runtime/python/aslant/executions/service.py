@@ -225,7 +225,9 @@ class Executions:
         raise ConflictError(f"the checkpoints of the execution {id} keep changing")
 
     def checkpoints(self, tenant: str, id: str) -> tuple[Checkpoint, ...]:
-        return self.store.checkpoints(tenant, self.get(tenant, id).id)
+        """By the moment that they are of. Numbers may stand otherwise: a policy's are written a little later."""
+        found = self.store.checkpoints(tenant, self.get(tenant, id).id)
+        return tuple(sorted(found, key=lambda one: (one.at, one.number)))
 
     def read_checkpoint(self, tenant: str, id: str, number: int) -> Checkpoint:
         for found in self.checkpoints(tenant, id):
