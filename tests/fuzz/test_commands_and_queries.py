@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aslant import bootstrap
-from aslant.adapters.databases import athena, mysql, partiql, redis_server, text
+from aslant.adapters.databases import athena, mongo, mysql, partiql, redis_server, text
 from aslant.adapters.databases.cells import Rows
 from aslant.errors import StepError
 from aslant.ports import QueryRequest, QueryResult, QueryStatement
@@ -22,6 +22,7 @@ from tests.unit.runtime.fakes import ForgetfulSteps
 QUERIES = st.sampled_from([
     "SELECT $1", "SELECT ?", "SELECT :a, :a", "SELECT 1;;", "/*", "/* /* */", "'", "$$", "$a$", "SELECT :a::b", "", "-- x", "GET $1", "SET a ?",
     "INSERT INTO a VALUE {'x': ?}", "HGETALL $a", " ",
+    '{"find": "a", "filter": {"x": ":a", "y": "$1"}}', '{"update": "a", "updates": [{"q": {"$where": ":a"}}]}', '{"find": "a", "let": {"$oid": 1}}',
 ]) | st.text(alphabet="$1?:a'\"/*-; \\`#", max_size=20)
 PARAMETERS = st.lists(VALUES, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "idempotency_key", "\ud800"]), VALUES, max_size=3)
 CONNECTIONS = st.sampled_from([
@@ -51,7 +52,7 @@ class Everything:
                     assert not set("'\"\\`;") & set(mysql._literal(value).replace("_utf8mb4 ''", ""))
                     written = athena.literal(value)
                     assert written[0] != "'" or "'" not in written[1:-1].replace("''", "")
-        for attempt in (lambda: redis_server._words(statement),
+        for attempt in (lambda: redis_server._words(statement), lambda: mongo._command(statement, True),
                         lambda: partiql.DynamoPartiQl("r", "acme", ["dynamodb:*"])._statement(statement.text, statement.values, False)):
             with contextlib.suppress(StepError):
                 attempt()

@@ -11,6 +11,8 @@ import pytest
 from aslant import bootstrap
 from aslant.claims import Claims
 from functions.steps.http.handler import handler
+from functions.steps.query.handler import handler as query
+from tests.services.databases import PASSWORD, Server
 from tests.unit.runtime.fakes import ForgetfulSteps, MemoryArtifacts
 
 HERE = Path(__file__).parent
@@ -42,3 +44,56 @@ def call(monkeypatch: pytest.MonkeyPatch) -> Call:
         return output
 
     return send
+
+
+class Secrets:
+    """Secrets by name; those of connections are `db`."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+
+    def get(self, tenant: str, name: str) -> str:
+        return self.values[name]
+
+
+@pytest.fixture
+def secrets(monkeypatch: pytest.MonkeyPatch) -> Secrets:
+    store, steps = Secrets(), ForgetfulSteps()
+    monkeypatch.setenv("ASLANT_DATABASE_ALLOW", "127.0.0.1")
+    monkeypatch.setattr(bootstrap, "steps", lambda settings: steps)
+    monkeypatch.setattr(bootstrap, "secrets", lambda settings: store)
+    return store
+
+
+Ask = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def ask(secrets: Secrets) -> Ask:
+    """Calls the handler of query steps: `ask(server, "SELECT 1")` -> the output; several queries are one transaction."""
+
+    def send(server: Server, *queries: Any, **config: Any) -> dict[str, Any]:
+        secrets.values["db"] = server.url
+        pairs = [(each, []) if isinstance(each, str) else each for each in queries]
+        asked = [{"query": text, "parameters": values} for text, values in pairs]
+        more = asked[0] if len(asked) == 1 else {"statements": asked}
+        event = {"step": "ask", "type": "query", "execution": {"id": "e-1", "tenant": "t", "workflow": "w"}, "attempt": 0,
+            "config": {"connection": "db", "timeout": 20, **more, **config}}
+        output = query(event, None)["output"]
+        assert isinstance(output, dict)
+        return output
+
+    return send
+
+
+@pytest.fixture
+def failure(ask: Ask) -> Callable[..., tuple[str, str]]:
+    """The class and text of the error that the same call ends with."""
+
+    def fail(*args: Any, **more: Any) -> tuple[str, str]:
+        with pytest.raises(Exception) as caught:
+            ask(*args, **more)
+        assert PASSWORD not in str(caught.value)
+        return type(caught.value).__name__, str(caught.value)
+
+    return fail

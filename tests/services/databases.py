@@ -1,4 +1,4 @@
-"""Real PostgreSQL, MariaDB and Redis on loopback for tests: each on a port of its own, in a folder that goes with it."""
+"""PostgreSQL, MariaDB, Redis, and a server of MongoDB's protocol, on loopback for tests: each on a port of its own, in a folder that goes with it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import pymongo
 
 from tests.services.servers import Authority, ended, free_ports, listens, until
 
@@ -123,3 +125,22 @@ def redis(*, tls: bool = False) -> Iterator[Server]:
         command = ["redis-server", *ports, "--bind", "127.0.0.1", "--save", "", "--dir", str(root), "--requirepass", PASSWORD]
         with _running(command, port, root, {}):
             yield Server(port, f"{'rediss' if tls else 'redis'}://:{PASSWORD}@127.0.0.1:{port}/0", root)
+
+
+@contextmanager
+def mongodb(*, tls: bool = False, auth: bool = False) -> Iterator[Server]:
+    """SecantusDB, which speaks MongoDB's protocol and has its semantics; not MongoDB itself."""
+    program = Path(__file__).parent / ".venv/bin/secantusd-py"
+    assert program.exists(), "the server is not installed: tests/services/install.sh"
+    with _folder({}) as root:
+        (port,), (certificate, key) = free_ports(1), _certificate(root, {})
+        options = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key)] if tls else []
+        command = [str(program), "--port", str(port), "--host", "127.0.0.1", "--storage-path", str(root / "data"), *options]
+        if auth:  # the first user comes from a run that asks for none
+            with _running(command, port, root, {}), pymongo.MongoClient("127.0.0.1", port, directConnection=True) as client:
+                client.admin.command("createUser", "owner", pwd=PASSWORD, roles=["root"])
+            command.append("--auth")
+        user = f"owner:{PASSWORD}@" if auth else ""
+        query = "?tls=require" if tls else "?authSource=admin" if auth else ""
+        with _running(command, port, root, {}):
+            yield Server(port, f"mongodb://{user}127.0.0.1:{port}/shop{query}", root)

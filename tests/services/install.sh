@@ -1,6 +1,16 @@
 #!/bin/sh
-# Installs the servers and the browser that tests/services needs, as far as they are missing. Debian packages, root.
+# Installs the servers and the browser that tests/services needs, as far as they are missing. Debian packages, as root.
 set -eu
+
+# A server of MongoDB's protocol, which Debian has none of: from its lock file, in an environment of its own.
+here=$(dirname "$0")
+if ! cmp -s "$here/mongodb.lock" "$here/.venv/installed"; then
+    echo "installing a server of MongoDB's protocol"
+    rm -rf "$here/.venv"
+    "$here/../../.venv/bin/python" -m venv "$here/.venv"
+    "$here/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$here/mongodb.lock"
+    cp "$here/mongodb.lock" "$here/.venv/installed"
+fi
 
 missing=""
 command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ] || missing="nginx-light"

@@ -9,18 +9,16 @@ import textwrap
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pymysql
 import pytest
 
-from aslant import bootstrap
-from functions.steps.query.handler import handler
 from infra.local.runner import run as run_workflow
 from tests.services import databases
+from tests.services.conftest import Ask, Secrets
 from tests.services.databases import PASSWORD, Server
-from tests.unit.runtime.fakes import ForgetfulSteps
 from translator.pipeline import Source, compile_sources
 
 EVIL = "x'; DROP TABLE kept; -- \\ \" ` \0".replace("\0", "") + "🙂"
@@ -42,57 +40,6 @@ def mariadb() -> Iterator[Server]:
 def redis() -> Iterator[Server]:
     with databases.redis() as server:
         yield server
-
-
-class Secrets:
-    """Secrets by name."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, str] = {}
-
-    def get(self, tenant: str, name: str) -> str:
-        return self.values[name]
-
-
-@pytest.fixture
-def secrets(monkeypatch: pytest.MonkeyPatch) -> Secrets:
-    store, steps = Secrets(), ForgetfulSteps()
-    monkeypatch.setenv("ASLANT_DATABASE_ALLOW", "127.0.0.1")
-    monkeypatch.setattr(bootstrap, "steps", lambda settings: steps)
-    monkeypatch.setattr(bootstrap, "secrets", lambda settings: store)
-    return store
-
-
-Ask = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def ask(secrets: Secrets) -> Ask:
-    """`ask(server, "SELECT 1")` -> the output; several queries are one transaction."""
-
-    def send(server: Server, *queries: Any, **config: Any) -> dict[str, Any]:
-        secrets.values["db"] = server.url
-        pairs = [(query, []) if isinstance(query, str) else query for query in queries]
-        asked = [{"query": query, "parameters": values} for query, values in pairs]
-        more = asked[0] if len(asked) == 1 else {"statements": asked}
-        event = {"step": "ask", "type": "query", "execution": {"id": "e-1", "tenant": "t", "workflow": "w"}, "attempt": 0,
-            "config": {"connection": "db", "timeout": 20, **more, **config}}
-        output = handler(event, None)["output"]
-        assert isinstance(output, dict)
-        return output
-
-    return send
-
-
-@pytest.fixture
-def failure(ask: Ask) -> Callable[..., tuple[str, str]]:
-    def fail(*args: Any, **more: Any) -> tuple[str, str]:
-        with pytest.raises(Exception) as caught:
-            ask(*args, **more)
-        assert PASSWORD not in str(caught.value)
-        return type(caught.value).__name__, str(caught.value)
-
-    return fail
 
 
 def rows(output: dict[str, Any]) -> list[Any]:

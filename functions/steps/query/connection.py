@@ -14,7 +14,7 @@ KINDS = {
     "postgresql": "postgresql", "postgres": "postgresql", "aurora-postgresql": "postgresql",
     "mysql": "mysql", "mariadb": "mysql", "aurora-mysql": "mysql", "aurora": "mysql",
     "redis": "redis", "rediss": "redis", "valkey": "redis", "mongodb": "mongodb",
-"mongo": "mongodb", "dynamodb": "dynamodb", "athena": "athena",
+    "mongo": "mongodb", "documentdb": "mongodb", "dynamodb": "dynamodb", "athena": "athena",
 }
 _PORTS = {"postgresql": 5432, "mysql": 3306, "redis": 6379, "mongodb": 27017}
 _TLS = {
@@ -51,7 +51,7 @@ def address(given: str | Mapping[str, Any], kind: str | None, name: str | None) 
         raise ValidationError("a database of Redis is a number")
     return DatabaseAddress(
         found, host, port, str(facts.get("user") or ""), str(facts.get("password") or ""), base, _tls(facts, found, host),
-        str(facts.get("ca") or ""),
+        str(facts.get("ca") or ""), str(facts.get("source") or "") if found == "mongodb" else "",
     )
 
 
@@ -62,18 +62,21 @@ def _of_url(text: str) -> dict[str, Any]:
     except ValueError:
         raise ValidationError("the connection is no address") from None
     if not parts.scheme or not text.strip().startswith(parts.scheme + "://"):
-        raise ValidationError("the connection is no address: it begins with postgresql://, mysql:// or redis://")
+        raise ValidationError("the connection is no address: it begins with postgresql://, mysql://, mongodb:// or redis://")
     options = dict(urllib.parse.parse_qsl(parts.query))
-    unknown = set(options) - {*_MODES, "ca"}
-    if unknown:
-        raise ValidationError("the connection's options are sslmode and ca; others are not taken")
-    scheme = parts.scheme.partition("+")[0]  # `mysql+pymysql` as SQLAlchemy writes it
+    scheme, _, driver = parts.scheme.partition("+")  # `mysql+pymysql` as SQLAlchemy writes it
+    if scheme == "mongodb" and driver == "srv":
+        raise ValidationError("the connection names a list of hosts that would be looked up (mongodb+srv); give one: mongodb://host:27017/name")
+    of_mongo = ("authSource",) if KINDS.get(scheme) == "mongodb" else ()
+    if set(options) - {*_MODES, "ca", *of_mongo}:
+        shown = ", ".join(("sslmode", *of_mongo))
+        raise ValidationError(f"the connection's options are {shown} and ca; others are not taken")
     return {
         "kind": scheme, "host": urllib.parse.unquote(parts.hostname or ""), "port": port,
         "user": urllib.parse.unquote(parts.username or ""),
         "password": urllib.parse.unquote(parts.password or ""), "name": urllib.parse.unquote(parts.path.lstrip("/")),
         "ca": options.get("ca"), "tls": next((options[name] for name in _MODES if name in options), None),
-        "encrypted": scheme == "rediss",
+        "encrypted": scheme == "rediss", "source": options.get("authSource"),
     }
 
 
@@ -81,7 +84,7 @@ def _of_object(given: Mapping[str, Any]) -> dict[str, Any]:
     """https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_secret_json_structure.html"""
     names = {
         "engine": "kind", "kind": "kind", "host": "host", "port": "port", "username": "user", "user": "user",
-        "password": "password", "dbname": "name", "database": "name", "ca": "ca",
+        "password": "password", "dbname": "name", "database": "name", "ca": "ca", "authSource": "source",
         "dbInstanceIdentifier": "", "dbClusterIdentifier": "", "masterarn": "",
         **dict.fromkeys(_MODES, "tls"),
     }

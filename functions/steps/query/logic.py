@@ -9,7 +9,7 @@ from typing import Any
 
 from aslant.configs.query import QueryConfig
 from aslant.contracts import Json, StepResult
-from aslant.errors import StepTypeUnavailable, ValidationError
+from aslant.errors import ValidationError
 from aslant.ports import Database, DatabaseAddress, QueryRequest, QueryResult, QueryStatement, Secrets
 from aslant.step import StepRun, result
 from aslant.values import read_json
@@ -32,6 +32,7 @@ class Ports:
 
 def call(config: QueryConfig, run: StepRun, ports: Ports) -> StepResult:
     """The output is `rows` (objects), `row_count`, `columns` (name and type), `truncated`, `rows_affected`; of Redis `result`.
+    Of MongoDB documents are the rows, without `columns`, and `result` is what else a command answers.
 
     Of `statements`, `results` has one such object each, and the rest is the last one's. Raises the errors of
     `ports.Database`. Under simulation an installation that opens no databases gives an output that says `simulated`.
@@ -80,8 +81,6 @@ def _database(config: QueryConfig, run: StepRun, ports: Ports) -> tuple[Database
         return ports.data_api(kind or "postgresql", config.resource_arn, config.secret_arn, name), kind or "postgresql"
     where = address(_connection(config, run, ports), kind, config.database_name)
     run.redactor.learn(where.password)
-    if where.kind == "mongodb":
-        raise StepTypeUnavailable("query steps do not reach MongoDB in this installation yet; a skill can")
     return ports.server(where), where.kind
 
 
@@ -105,6 +104,10 @@ def _connection(config: QueryConfig, run: StepRun, ports: Ports) -> str | Mappin
 def _output(found: QueryResult, kind: str) -> dict[str, Json]:
     if kind == "redis":
         return {"result": found.value}
+    if kind == "mongodb":
+        documents = found.value if isinstance(found.value, list) else []
+        return {"rows": documents, "row_count": len(documents), "rows_affected": found.affected, "truncated": found.more,
+                **({"result": found.value} if isinstance(found.value, dict) else {})}
     names = _names([name for name, _ in found.columns])
     rows: list[Json] = [dict(zip(names, row, strict=False)) for row in found.rows]
     return {

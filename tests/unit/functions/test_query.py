@@ -78,6 +78,11 @@ def test_the_output(run, databases):
     assert [each["rows_affected"] for each in output["results"]] == [2, None] and output["rows"] == [{"n": 5}]
     databases.results = [QueryResult(value={"a": 1})]
     assert run({"query": "HGETALL h", "connection_string": "redis://h.example.com"})["result"] == {"a": 1}
+    databases.results = [QueryResult(value=[{"a": 1}], more=True)]
+    found = run({"query": "{}", "connection_string": "mongodb://h.example.com/shop?authSource=admin"})
+    assert (found["rows"], found["row_count"], found["truncated"]) == ([{"a": 1}], 1, True) and "columns" not in found
+    databases.results = [QueryResult(value={"matched": 3}, affected=3)]
+    assert run({"query": "{}", "connection_string": "mongodb://h.example.com/shop"})["result"] == {"matched": 3}
 
 
 def test_the_request(run, databases):
@@ -156,8 +161,8 @@ def test_what_is_not_there(run, databases, secrets, monkeypatch):
     assert run({"query": "SELECT 1", "connection_string": "x"})["config"] == {"query": "SELECT 1"}
     monkeypatch.setenv("ASLANT_DATABASE_ALLOW", "db.internal")
     assert failure(lambda: run({"query": "SELECT 1"}))[0] == "SecretNotFound"
-    name, text = failure(lambda: run({"query": "x", "connection_string": "mongodb://h.example.com"}))
-    assert name == "StepTypeUnavailable" and "MongoDB" in text
+    name, text = failure(lambda: run({"query": "x", "connection_string": "mongodb+srv://h.example.com/x"}))
+    assert name == "ValidationError" and "mongodb+srv" in text
     secrets["odd"] = "{not json"
     assert failure(lambda: run({"query": "x", "connection": "odd"}))[0] == "ValidationError"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from decimal import Decimal
 
 import boto3
@@ -13,6 +14,7 @@ from aslant.adapters.databases.athena import Athena, literal, value
 from aslant.adapters.databases.cells import Rows, cell
 from aslant.adapters.databases.data_api import RdsDataApi
 from aslant.adapters.databases.guard import permit
+from aslant.adapters.databases.mongo import _command
 from aslant.adapters.databases.partiql import DynamoPartiQl, tables
 from aslant.adapters.databases.redis_server import _words
 from aslant.adapters.databases.text import bind, check
@@ -103,6 +105,26 @@ def test_words_of_redis():
     for text, values in (("GET $1 ?", [1]), ("GET ? ?", [1]), ("GET x", [1]), ("GET $2", [1]), ("GET $b", {"a": 1}), ('GET "x', [])):
         with pytest.raises(ValidationError):
             words(text, values)
+
+
+def test_commands_of_mongodb():
+    def parsed(command, values=(), read_only=False):
+        return _command(QueryStatement(json.dumps(command), values), read_only)
+
+    asked = {"find": "orders", "filter": {"a": "$1", "b": [":x", "$1 "]}}
+    assert parsed(asked, ["$2"]) == {"find": "orders", "filter": {"a": "$2", "b": [":x", "$1 "]}}
+    assert parsed(asked, {"x": [1, {"y": None}]})["filter"] == {"a": "$1", "b": [[1, {"y": None}], "$1 "]}
+    assert parsed({"aggregate": "a", "pipeline": [{"$group": {"_id": "$1"}}]}) == {
+        "aggregate": "a", "pipeline": [{"$group": {"_id": "$1"}}], "cursor": {}}
+    for operator in ({"$ne": 1}, [{"x": {"$gt": ""}}], {"$oid": "x"}, {"$date": "x", "$ne": 1}, {"$code": "x"}):
+        with pytest.raises(ValidationError):
+            parsed(asked, [operator])
+    for command in ({"shutdown": 1}, {"find": {"$ne": 1}}, {"find": "a", "lsid": 1}, {"find": "a", "filter": {"a": {"$where": "x"}}}, [], 1):
+        with pytest.raises(ValidationError):
+            parsed(command)
+    for command in ({"delete": "a", "deletes": []}, {"aggregate": "a", "pipeline": [{"$merge": "b"}]}):
+        with pytest.raises(AuthorizationError):
+            parsed(command, read_only=True)
 
 
 # DynamoDB

@@ -87,7 +87,7 @@ def database(settings: Settings, where: ports.DatabaseAddress) -> ports.Database
 
     from aslant.errors import StepTypeUnavailable
 
-    driver = {"postgresql": "psycopg", "mysql": "pymysql", "redis": "redis"}[where.kind]
+    driver = {"postgresql": "psycopg", "mysql": "pymysql", "redis": "redis", "mongodb": "pymongo"}[where.kind]
     if find_spec(driver) is None:
         raise StepTypeUnavailable(f"this installation has no driver of {where.kind} (the Python package {driver})")
     if where.kind == "postgresql":
@@ -98,6 +98,10 @@ def database(settings: Settings, where: ports.DatabaseAddress) -> ports.Database
         from aslant.adapters.databases.mysql import MySql
 
         return MySql(where, settings.database_allow)
+    if where.kind == "mongodb":
+        from aslant.adapters.databases.mongo import Mongo
+
+        return Mongo(where, settings.database_allow)
     from aslant.adapters.databases.redis_server import Redis
 
     return Redis(where, settings.database_allow)

@@ -190,9 +190,12 @@ class Commands(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """Where a server is. `tls` is disable, prefer, require, verify-ca or verify-full; `ca` a certificate to trust (PEM)."""
+    """Where a server is. `tls` is disable, prefer, require, verify-ca or verify-full; `ca` a certificate to trust (PEM).
 
-    kind: str  # postgresql, mysql, redis
+    `source` is the database that knows MongoDB's user.
+    """
+
+    kind: str  # postgresql, mysql, redis, mongodb
     host: str
     port: int
     user: str = ""
@@ -200,6 +203,7 @@ class DatabaseAddress:
     name: str = ""
     tls: str = "require"
     ca: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +228,7 @@ class QueryRequest:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """`columns` are names and types; `more` says that there were more rows. Without columns of a table: `value`."""
+    """`columns` are names and types; `more` says that there were more rows. What is no table, as documents, is `value`."""
 
     columns: Sequence[tuple[str, str]] = ()
     rows: Sequence[Sequence[Json]] = ()

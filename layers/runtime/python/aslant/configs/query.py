@@ -15,7 +15,7 @@ class Statement(Config):
     """One of several queries that happen together."""
 
     query: Name
-    """The SQL text, or the command of Redis."""
+    """The SQL text, the command of Redis, or MongoDB's command as JSON: `{"find": "orders", "filter": {"customer": ":id"}}`."""
     parameters: Parameters = Field(default_factory=list)
     """Values that are bound to its placeholders."""
 
@@ -24,7 +24,7 @@ class QueryConfig(Config):
     """One query or command of a database, or several in one transaction."""
 
     query: Name | None = None
-    """The SQL text, or the command of Redis."""
+    """The SQL text, the command of Redis, or MongoDB's command as JSON: `{"find": "orders", "filter": {"customer": ":id"}}`."""
     parameters: Parameters = Field(default_factory=list)
     """Values that are bound to the query's placeholders: a list for `$1` or `?`, an object for `:name`. Never pasted in."""
     statements: Annotated[list[Statement], Field(max_length=100), MAYBE] = Field(default_factory=list)
