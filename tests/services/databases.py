@@ -130,7 +130,7 @@ def redis(*, tls: bool = False) -> Iterator[Server]:
 @contextmanager
 def mongodb(*, tls: bool = False, auth: bool = False) -> Iterator[Server]:
     """SecantusDB, which speaks MongoDB's protocol and has its semantics; not MongoDB itself."""
-    program = Path(__file__).parent / ".venv/bin/secantusd-py"
+    program = Path(__file__).parents[2] / ".venv/mongodb/bin/secantusd-py"
     assert program.exists(), "the server is not installed: tests/services/install.sh"
     with _folder({}) as root:
         (port,), (certificate, key) = free_ports(1), _certificate(root, {})

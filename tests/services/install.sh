@@ -4,12 +4,13 @@ set -eu
 
 # A server of MongoDB's protocol, which Debian has none of: from its lock file, in an environment of its own.
 here=$(dirname "$0")
-if ! cmp -s "$here/mongodb.lock" "$here/.venv/installed"; then
+venv="$here/../../.venv"
+if ! cmp -s "$here/mongodb.lock" "$venv/mongodb/installed"; then
     echo "installing a server of MongoDB's protocol"
-    rm -rf "$here/.venv"
-    "$here/../../.venv/bin/python" -m venv "$here/.venv"
-    "$here/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$here/mongodb.lock"
-    cp "$here/mongodb.lock" "$here/.venv/installed"
+    rm -rf "$venv/mongodb"
+    "$venv/bin/python" -m venv "$venv/mongodb"
+    "$venv/mongodb/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$here/mongodb.lock"
+    cp "$here/mongodb.lock" "$venv/mongodb/installed"
 fi
 
 missing=""
