@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aslant.history.joined import PART
-from aslant.history.steps import culprit, failed_branch
+from aslant.history.steps import culprit, failed_branch, says_nothing
 from aslant.history.steps import error_of as error_of
 from aslant.history.steps import message_of as message_of
 from aslant.history.timeline import StateVisit, Timeline
@@ -21,7 +21,6 @@ _STATUS = {
 Place = tuple[str, tuple[int, ...]]
 # Roles of states that say nothing about how their step ended.
 OWN_ROLLBACK = "${rollback}"  # the placeholder of the machine that undoes the execution itself
-_SILENT = ("condition", "fork", "join", "bind", "end")
 
 
 class Tracker:
@@ -63,7 +62,7 @@ class Tracker:
             if visit.children and visit.state in self._undoing:
                 self._follow(visit)
                 changed = True
-            elif origin is not None and self._progress.shows(origin.step) and origin.role not in _SILENT:
+            elif origin is not None and self._progress.shows(origin.step) and not says_nothing(visit, origin.role):
                 run = self._progress.run(origin.step, self._iteration(visit))
                 self._apply(visit, origin.role, run)
                 self._note_children(visit, run)

@@ -45,6 +45,13 @@ def statuses(history: StepHistory) -> dict[tuple[str, tuple[int, ...]], str]:
     return {(one.step, one.iteration): one.status for one in history.ordered()}
 
 
+def test_a_condition_that_fails_is_the_failure_of_its_step() -> None:
+    why = {"error": "States.QueryEvaluationError", "cause": "An error occurred while executing the state 'x when'"}
+    history = of(*LOOP[:11], (11, "EvaluationFailed", {**why, "state": "x when"}), (12, "ExecutionFailed", why))
+    found = history.culprit("ExpressionError", why["cause"])
+    assert found is not None and (found.step, found.iteration, found.status) == ("x", (1,), "failed")
+
+
 LOOP = (
     (0, "ExecutionStarted"), (0, "TaskStateEntered", {"name": "a evaluate"}), (2, "TaskStateExited", {"name": "a evaluate"}),
     (3, "TaskStateEntered", {"name": "a"}), (4, "TaskStateExited", {"name": "a"}),

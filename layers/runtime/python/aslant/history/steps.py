@@ -22,7 +22,7 @@ _STATUS: Mapping[str, SeenStatus] = {
     "aborted": "cancelled",
 }
 _UNNAMED = {"TIMED_OUT": "States.Timeout", "ABORTED": "Cancelled"}  # what a child without an error ended with
-SILENT = frozenset({"condition", "fork", "join", "bind", "end"})  # roles that say nothing about how their step ended
+_SILENT = frozenset({"condition", "fork", "join", "bind", "end"})  # roles that say nothing about how their step ended
 HOLDERS = frozenset({"parallel", "foreach"})  # what a failure inside of them says more than
 
 
@@ -102,6 +102,11 @@ def error_of(error: str | None, cause: str | None) -> str:
             if data.get("Status") in _UNNAMED:
                 return _UNNAMED[data["Status"]]
     return "ExpressionError" if error == "States.QueryEvaluationError" else error or ""
+
+
+def says_nothing(visit: StateVisit, role: str) -> bool:
+    """Whether a visit does not tell how its step ended. An expression that fails, of `when` for one, is the step's failure."""
+    return role in _SILENT and not (visit.status == "failed" and visit.type in ("Choice", "Pass", "Wait"))
 
 
 def failed_branch(visit: StateVisit) -> Mapping[str, Any] | None:
@@ -209,7 +214,7 @@ class StepHistory:
         step, role = facts["step"], facts["role"]
         if visit.ended is None and visit.retries == 0:
             self._choose(visit, step)
-        if step not in self.steps or role in SILENT:
+        if step not in self.steps or says_nothing(visit, role):
             return False
         one = self._of(step, self.iteration(visit))
         self._apply(visit, role, one)
