@@ -31,6 +31,7 @@ ASKED = "finally"  # the key of the request that asks for `finally`
 OURS = frozenset({PLAN, READ, FINISH, PICK, VALUES, DONE, ENDING, LATE, UNDO_LOOP})
 _ATTEMPTS = 3
 _LIMIT = 60.0  # seconds
+_UNSAID = 300.0  # seconds for an attempt to undo where nothing says how long it may take
 _COMPOSITE = frozenset({"parallel", "foreach", "choice", "wait"})
 
 
@@ -91,18 +92,18 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
     undos: list[Step] = []
     for step in undone.values():
         compensation = _child_rollback(step) if step.compensation is None else step.compensation
+        limit = _UNSAID if step.timeout is None else max(_LIMIT, step.timeout)
         inner = {one.id: f"{undo_id(step.id)}: {one.id}" for part in compensation.inner() for one in _with_inner(part)}
         renamed[step.id] = inner
         undos.append(replace(
-            _with_ids(compensation, inner), id=undo_id(step.id), name=compensation.name or f"undo {step.label}",
+            _limited(_with_ids(compensation, inner), limit), id=undo_id(step.id), name=compensation.name or f"undo {step.label}",
             depends_on=(Edge(PICK, (step.id,), at=compensation.at),), retry=_retry(compensation), output_key="",
-            timeout=_limit(compensation, step),
         ))
     at = workflow.at
     chosen = _some_are_chosen(workflow)
     rollback = [
         replace(
-            step, depends_on=step.depends_on or (Edge(READ, at=step.at),), retry=_retry(step),
+            _limited(step), depends_on=step.depends_on or (Edge(READ, at=step.at),), retry=_retry(step),
             on_failure=step.on_failure or OnFailure("continue", at=step.at), when=_when(step) if chosen else step.when,
         )
         for step in workflow.rollback
@@ -154,13 +155,19 @@ def _own(id: str, at: Position, depends_on: tuple[Edge, ...] = ()) -> Step:
     return Step(id, KIND, at, depends_on=depends_on, timeout=_LIMIT, retry=Retry(max_attempts=4, at=at))
 
 
-def _limit(compensation: Step, undone: Step) -> float | None:
-    """Seconds for an attempt. A lease whose function was killed holds up the next attempt: that of a step with a limit, for
-    no longer than that, or a minute.
+def _limited(step: Step, limit: float = _UNSAID) -> Step:
+    """The step, and those inside of it, with a limit for an attempt. A lease whose function was killed holds up the next
+    attempt for no longer than that.
     """
-    if compensation.timeout is not None or undone.timeout is None or STEP_TYPES[compensation.type].native:
-        return compensation.timeout
-    return None if compensation.type == "approval" else max(_LIMIT, undone.timeout)
+
+    def inner(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        return tuple(_limited(one, limit) for one in steps)
+
+    kind = STEP_TYPES.get(step.type)
+    free = step.timeout is not None or step.type == "approval" or kind is None or kind.native
+    return replace(
+        step, timeout=step.timeout if free else limit, branches=tuple(map(inner, step.branches)), steps=inner(step.steps)
+    )
 
 
 def _ending(workflow: Workflow) -> tuple[Step, ...]:

@@ -177,11 +177,18 @@ def test_what_a_rollback_does_itself_has_a_short_limit_and_outlives_a_killed_fun
           - {id: e, type: skill, timeout: 90, config: {skill: x}, compensation: {id: f, type: skill, timeout: 7, config: {skill: y}}}
           - {id: g, type: skill, config: {skill: x}, compensation: {id: h, type: skill, config: {skill: "{{ steps.n.output }}"}}}
           - {id: n, type: wait, seconds: 1}
+          - id: p
+            type: skill
+            config: {skill: x}
+            compensation: {id: q, type: parallel, branches: [{steps: [{id: r, type: skill, config: {skill: y}}]}, {steps: []}]}
+        rollback:
+          - {id: last, type: skill, config: {skill: y}}
     """)
     assert made.rollback is not None
     main, undoing = states_of(made.definition), states_of(made.rollback.definition)
     limits = {name: state["TimeoutSeconds"] for name, state in undoing.items() if state["Type"] == "Task"}
-    assert [limits[f"undo {step}"] for step in "abeg"] == [60, 90, 7, 900]
+    assert [limits[f"undo {step}"] for step in "abeg"] == [60, 90, 7, 300]
+    assert (limits["undo p: r"], limits["last"]) == (300, 300)
     own = [state for name, state in undoing.items() if name in ("rollback plan", "undo values", "rollback end")] + [main["n record"]]
     assert len(own) == 4
     for state in own:
