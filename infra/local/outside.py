@@ -59,7 +59,7 @@ class Outside:
             self._journal.pack_history(name)
         runtime.journal, runtime.written, runtime.schedules = self._journal, self._written, self.schedules
         for schedule in schedules:
-            self.schedules.changed(schedule)
+            self.schedules.returned(schedule)
 
     def attach(self, table: str, function: str, batch: int, shards: int) -> None:
         with self._lock:

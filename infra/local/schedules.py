@@ -27,6 +27,14 @@ def next_time(expression: str, zone: str, after: datetime) -> datetime | None:
     return next(moments(schedule, after), None)
 
 
+def last_time(expression: str, zone: str, after: float, until: datetime) -> datetime | None:
+    """The last moment of a schedule between two (`after` is epoch seconds), or None."""
+    found, moment = None, next_time(expression, zone, datetime.fromtimestamp(after, UTC))
+    while moment is not None and moment <= until:
+        found, moment = moment, next_time(expression, zone, moment)
+    return found
+
+
 @dataclass(order=True, slots=True)
 class _Due:
     at: datetime
@@ -38,7 +46,8 @@ class _Due:
 class Schedules:
     """Waits for the next schedule and fires it: `fire` is called with moto's Schedule and the moment it was due.
 
-    Moments that pass while nothing runs here are left out, but for a one-off one.
+    Of the moments that passed while nothing ran here the last one is fired when the cloud comes back, if it is no older than
+    the schedule's retry policy lets a call become. Windows of time are not used: a call comes at once.
     """
 
     def __init__(self, clock: Clock, region: str, fire: Callable[[Any, datetime], None]) -> None:
@@ -52,6 +61,18 @@ class Schedules:
     def changed(self, schedule: Any) -> None:
         """A schedule is new or was changed."""
         self._wait_for(schedule, self._clock.now())
+
+    def returned(self, schedule: Any) -> None:
+        """A schedule of an earlier life is back."""
+        now = self._clock.now()
+        age = (schedule.target.get("RetryPolicy") or {}).get("MaximumEventAgeInSeconds", 86_400)
+        after = max(float(getattr(schedule, "since", 0.0)), now.timestamp() - age)
+        missed = None
+        if schedule.state == "ENABLED" and not schedule.schedule_expression.startswith("at("):
+            missed = last_time(schedule.schedule_expression, schedule.schedule_expression_timezone, after, now)
+        if missed is not None:
+            self._fire(schedule, missed)
+        self.changed(schedule)
 
     def _wait_for(self, schedule: Any, after: datetime) -> None:
         at = next_time(schedule.schedule_expression, schedule.schedule_expression_timezone, after)

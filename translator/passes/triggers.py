@@ -65,6 +65,7 @@ def trigger_facts(workflow: Workflow) -> list[TriggerFacts]:
         facts.append({
             "id": f"schedule-{len(facts) + 1}", "type": "schedule", "expression": schedule.expression,
             "timezone": schedule.timezone, "input": config.input, "overlap": config.overlap, "enabled": config.enabled,
+            "catch_up": config.catch_up, "window": config.window,
         })  # fmt: skip
     return facts
 

@@ -162,7 +162,7 @@ _SCHEDULER = "moto.scheduler.models:EventBridgeSchedulerBackend."
 
 def _told(schedule: Any) -> Any:
     runtime = current()
-    schedule.fired = ""
+    schedule.fired, schedule.since = "", runtime.clock.now().timestamp()
     schedule.state = schedule.state or "ENABLED"  # what a change does not name has its default again
     if runtime.journal is not None:
         runtime.journal.keep("schedule", f"{schedule.group_name}/{schedule.name}", vars(schedule))

@@ -31,7 +31,8 @@ def found(config: str) -> list[tuple[str, int, int]]:
     ('{schedule: "daily at 9"}', [("T002", 6, 25)]), ('{cron: "0 25 * * *"}', [("T001", 6, 21)]),
     ('{every: "0 minutes"}', [("T001", 6, 22)]), ("{}", [("T001", 6, 13)]), ('{cron: "0 6 * * *", every: 1 hour}', [("T001", 6, 13)]),
     ('{schedule: "daily at 9am", timezone: Nowhere}', [("T001", 6, 50)]), ('{schedul: "daily at 9am"}', [("T001", 6, 24)]),
-    ('{schedule: "daily at 9am", overlap: maybe}', [("T001", 6, 49)]),
+    ('{schedule: "daily at 9am", overlap: maybe}', [("T001", 6, 49)]), ('{every: 1 hour, catch_up: last, window: 15}', []),
+    ('{every: 1 hour, catch_up: all}', [("T001", 6, 39)]),
 ])  # fmt: skip
 def test_findings_stand_where_the_mistake_is(config: str, expected: list[tuple[str, int, int]]) -> None:
     assert sorted(found(config)) == sorted(expected)
@@ -41,7 +42,7 @@ def test_facts_for_whoever_publishes() -> None:
     text = FLOW.format(config='{schedule: "weekdays at 8:00", timezone: Europe/Berlin, overlap: skip, input: {a: 1}}')
     assert release_of(compile_source(text), machine="m").get("triggers") == [{
         "id": "schedule-1", "type": "schedule", "expression": "cron(0 8 ? * MON-FRI *)", "timezone": "Europe/Berlin",
-        "input": {"a": 1}, "overlap": "skip", "enabled": True,
+        "input": {"a": 1}, "overlap": "skip", "enabled": True, "catch_up": "none", "window": 0,
     }]  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class World:
         self.flows[id] = release
 
     # aslant.triggers.Schedules and Subscriptions
-    def put(self, *given: Any) -> None: ...
+    def put(self, *given: Any, **more: Any) -> None: ...
 
     def cancel(self, name: str) -> None:
         self.cancelled.append(name)

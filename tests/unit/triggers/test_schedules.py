@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from aslant.errors import ValidationError
 from aslant.schedules import moments, read
+from infra.local.schedules import last_time
 
 BERLIN = "Europe/Berlin"
 
@@ -124,3 +125,29 @@ def test_a_daily_schedule_comes_on_every_day_that_has_its_time(hour: int, minute
     schedule = read(f"{minute} {hour} * * *", zone)
     found = list(itertools.takewhile(lambda one: one <= end, moments(schedule, start.astimezone(UTC))))
     assert found == expected
+
+
+@pytest.mark.parametrize(("cron", "zone", "start", "count", "expected"), [
+    ("30 2 * * *", "America/New_York", "2026-03-07T12:00Z", 1, ["2026-03-09T06:30Z"]),  # skipped on the 8th: never two
+    ("30 1 * * *", "America/New_York", "2026-11-01T00:00Z", 2, ["2026-11-01T05:30Z", "2026-11-02T06:30Z"]),
+    ("0 9 * * *", "America/New_York", "2026-03-07T00:00Z", 2, ["2026-03-07T14:00Z", "2026-03-08T13:00Z"]),
+    ("45 1 * * *", "Australia/Lord_Howe", "2026-04-04T00:00Z", 2, ["2026-04-04T14:45Z", "2026-04-05T15:15Z"]),
+])  # fmt: skip
+def test_the_case_of_changing_clocks(cron: str, zone: str, start: str, count: int, expected: list[str]) -> None:
+    found = itertools.islice(moments(read(cron, zone), datetime.fromisoformat(start)), count)
+    assert [f"{one.astimezone(UTC):%Y-%m-%dT%H:%MZ}" for one in found] == expected
+
+
+def test_intervals_go_on_through_the_hour_that_comes_twice() -> None:
+    """A local day of 25 hours; what is written as an interval is counted in elapsed time."""
+    start, end = datetime.fromisoformat("2026-10-24T22:00Z"), datetime.fromisoformat("2026-10-25T23:00Z")
+    found = list(itertools.takewhile(lambda one: one < end, moments(read("*/15 * * * *", "Europe/Copenhagen"), start - timedelta(minutes=1))))
+    assert len(found) == 100 and len({*found}) == 100
+    assert {second - first for first, second in zip(found, found[1:], strict=False)} == {timedelta(minutes=15)}
+
+
+def test_the_moment_that_was_missed_last() -> None:
+    """Down from 10:30 to 14:10: the last hour of it, and nothing when it is too old."""
+    down, back = datetime(2026, 5, 1, 10, 30, tzinfo=UTC), datetime(2026, 5, 1, 14, 10, tzinfo=UTC)
+    assert last_time("cron(0 * * * ? *)", "UTC", down.timestamp(), back) == datetime(2026, 5, 1, 14, tzinfo=UTC)
+    assert last_time("cron(0 * * * ? *)", "UTC", back.timestamp() - 60, back) is None

@@ -57,6 +57,8 @@ class TriggerFacts(TypedDict):
     input: dict[str, Json]
     overlap: str  # allow, skip, queue or cancel_running: what happens while an earlier one still goes on
     enabled: bool
+    catch_up: NotRequired[str]  # none or last: what happens with moments at which nothing could be started
+    window: NotRequired[int]  # minutes within which it may start
 
 
 class WebhookFacts(TypedDict):

@@ -2,7 +2,7 @@
 
 Cron expressions have five fields (Sunday is 0 or 7) or AWS's six (Sunday is 1, the last is the year). Times are those of
 the schedule's time zone. As AWS has it, a time that a clock skips in spring is skipped, and one that comes twice in autumn
-counts once:
+counts once; what comes in every hour goes on through both:
 https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html
 """
 
@@ -141,6 +141,14 @@ def _counted_from(first: int, field: str) -> str:
     return ",".join(parts)
 
 
+def _whole_hours(timezone: str) -> bool:
+    """Whether the clocks of a time zone show the minutes of UTC, all year."""
+    place = zone(timezone)
+    return not any(
+        (datetime(2026, month, 1, tzinfo=place).utcoffset() or timedelta()) % timedelta(hours=1) for month in range(1, 13)
+    )
+
+
 def _cron(text: str, timezone: str) -> Schedule:
     from cronsim import CronSim, CronSimError
 
@@ -158,6 +166,8 @@ def _cron(text: str, timezone: str) -> Schedule:
         weekday = re.sub(r"(?<![#/\d])\d", lambda match: str(int(match[0]) + 1), weekday)  # as AWS counts them
     if day not in ("*", "?") and weekday not in ("*", "?"):
         raise ValidationError("a day of the month and a day of the week together are not supported; make two triggers")
+    if (hour, month, year) == ("*", "*", "*") and {day, weekday} <= {"*", "?"} and _whole_hours(timezone):
+        timezone = "UTC"  # every hour of every day: as UTC it does not leave out the hour that comes twice
     day, weekday = ("?", weekday) if weekday not in ("*", "?") else ("*" if day == "?" else day, "?")
     shown = " ".join((minute, hour, _any(day), month, _counted_from(0, _any(weekday))))
     try:
@@ -216,7 +226,7 @@ def _interval(match: re.Match[str], timezone: str) -> Schedule:
 
 
 def _hourly(match: re.Match[str], timezone: str) -> Schedule:
-    return Schedule("cron", "cron(0 * * * ? *)", timezone)
+    return _cron("0 * * * ? *", timezone)
 
 
 def _daily(match: re.Match[str], timezone: str) -> Schedule:

@@ -16,6 +16,7 @@ ROUTER = "aslant-route-event"        # what gets events, from a queue
 QUEUE, DEAD = "aslant-events", "aslant-events-dead"
 MAX_RECEIVES = 5                     # times that an event is tried before it goes to the dead-letter queue
 _ANY = "event:*"
+_AGES = {"none": 60, "last": 86_400}  # seconds, the least and the most that Scheduler takes
 _ENVELOPE = ("tenant_id", "organization_id")
 # Rules of the bus whose target is the queue: our own events but those of steps, and others that name their tenant.
 RULES: Mapping[str, Mapping[str, Json]] = {
@@ -32,8 +33,13 @@ RULES: Mapping[str, Mapping[str, Json]] = {
 class Schedules(Protocol):
     """Recurring calls of our own functions (EventBridge Scheduler)."""
 
-    def put(self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json]) -> None:
-        """Makes or replaces a schedule. Scheduler's own texts in the payload (<aws.scheduler.scheduled-time>) are filled in."""
+    def put(
+        self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json], *, age: int, window: int
+    ) -> None:
+        """Makes or replaces a schedule. Scheduler's own texts in the payload (<aws.scheduler.scheduled-time>) are filled in.
+
+        `age`: seconds that a call which cannot be delivered is tried for; `window`: minutes within which it is made.
+        """
 
     def cancel(self, name: str) -> None:
         """Removes one; nothing happens when there is none."""
@@ -64,7 +70,7 @@ def follow(
     for id, facts in wanted.items():
         schedules.put(name_of(tenant, workflow, id), facts["expression"], facts["timezone"], FUNCTION, {
             "tenant": tenant, "workflow": workflow, "trigger": id, "at": "<aws.scheduler.scheduled-time>",
-        })  # fmt: skip
+        }, age=_AGES[facts.get("catch_up", "none")], window=facts.get("window", 0))  # fmt: skip
     topics = _topics(after)
     for topic in sorted(topics):
         subscriptions.add(tenant, topic, workflow)

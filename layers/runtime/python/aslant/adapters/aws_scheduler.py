@@ -37,22 +37,26 @@ class SchedulerTimers:
 
     def set(self, name: str, at: int, function: str, payload: Mapping[str, Json]) -> None:
         moment = datetime.fromtimestamp(max(at, int(clock.now()) + _AHEAD), UTC)
-        self._write(name, f"at({moment:%Y-%m-%dT%H:%M:%S})", "UTC", function, payload, "DELETE")
+        self._write(name, f"at({moment:%Y-%m-%dT%H:%M:%S})", "UTC", function, payload, "DELETE", _MAX_AGE, 0)
 
-    def put(self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json]) -> None:
-        self._write(name, expression, timezone, function, payload, "NONE")
+    def put(
+        self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json], *, age: int, window: int
+    ) -> None:
+        self._write(name, expression, timezone, function, payload, "NONE", age, window)
 
     def _write(
-        self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json], after: str
+        self, name: str, expression: str, timezone: str, function: str, payload: Mapping[str, Json], after: str, age: int,
+        window: int,
     ) -> None:
         from botocore.exceptions import ClientError
 
         arguments = {
             "Name": _legal(name), "GroupName": self.group, "ScheduleExpression": expression,
-            "ScheduleExpressionTimezone": timezone, "FlexibleTimeWindow": {"Mode": "OFF"}, "ActionAfterCompletion": after,
+            "ScheduleExpressionTimezone": timezone, "ActionAfterCompletion": after,
+            "FlexibleTimeWindow": {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": window} if window else {"Mode": "OFF"},
             "Target": {
                 "Arn": self._function(function), "RoleArn": self.role, "Input": compact(dict(payload)),
-                "RetryPolicy": {"MaximumRetryAttempts": _RETRIES, "MaximumEventAgeInSeconds": _MAX_AGE},
+                "RetryPolicy": {"MaximumRetryAttempts": _RETRIES, "MaximumEventAgeInSeconds": age},
             },
         }
         with calling("writing a schedule"):

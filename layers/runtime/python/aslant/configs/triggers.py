@@ -30,6 +30,10 @@ class ScheduleTrigger(Config):
     input: Data = Field(default_factory=dict)
     overlap: Overlap = "allow"
     """What happens when an execution that it started before still goes on."""
+    catch_up: Literal["none", "last"] = "none"
+    """What happens after a time in which nothing could be started: nothing, or one start for the last moment of it."""
+    window: Annotated[int, Field(ge=0, le=1440), MAYBE] = 0
+    """Minutes within which it may start, so that not everything starts at once."""
     enabled: Flag = True
 
     @field_validator("timezone")
