@@ -82,6 +82,10 @@ def _settings(compilation: Compilation, retention: float | None) -> ReleaseSetti
         settings["sla"] = given.sla
     if given.timeout is not None:
         settings["timeout"] = given.timeout
+    if given.other.get("concurrency") is not None:
+        settings["concurrency"] = int(given.other["concurrency"])
+    if given.other.get("priority") in ("low", "normal", "high"):
+        settings["priority"] = str(given.other["priority"])
     if retention is not None:
         settings["retention"] = retention
     return settings

@@ -18,6 +18,7 @@ from aslant.settings import Settings
 from functions.api import approvals, executions, hooks, links, problems, system, workflows
 from functions.api.description import describe
 from functions.api.permissions import ROUTES
+from functions.api.repeats import repeated
 from translator.diagnostics import TranslatorError
 
 PREFIX = "/api/v1"
@@ -30,7 +31,10 @@ def app() -> APIGatewayHttpResolver:
     """The router, made once in a process."""
     made = APIGatewayHttpResolver(
         enable_validation=True,
-        cors=CORSConfig(allow_headers=["If-Match", "Idempotency-Key"], expose_headers=["ETag", "Location"], max_age=600),
+        cors=CORSConfig(
+            allow_headers=["If-Match", "Idempotency-Key"], max_age=600,
+            expose_headers=["ETag", "Location", "Idempotent-Replayed", "Retry-After"],
+        ),
     )
     made.configure_openapi(
         title="Aslant", version="1", openapi_version="3.1.0",
@@ -38,7 +42,7 @@ def app() -> APIGatewayHttpResolver:
         security_schemes={"token": HTTPBearer(bearerFormat="JWT")}, security=[{"token": []}],
     )
     made.get("/openapi.json", include_in_schema=False)(_openapi)
-    made.use(middlewares=[_authorized])
+    made.use(middlewares=[_authorized, repeated])
     for router in _ROUTERS:
         made.include_router(router, prefix=PREFIX)
     made.include_router(system.router)

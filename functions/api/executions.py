@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from aslant import bootstrap, documents
+from aslant import bootstrap, completions, documents
 from aslant.errors import NotFoundError
 from aslant.executions.plan import Plan
 from aslant.executions.records import Execution
@@ -36,9 +36,12 @@ def _plan(plan: Plan) -> models.PlanDocument:
 def start(workflow_id: str, body: models.Start = models.Start()) -> Response[models.ExecutionDocument]:
     settings, caller = caller_of(router)
     executions = bootstrap.executions(settings)
+    options = body.model_dump(include={"timeout_seconds", "priority", "webhook_url"}, exclude_none=True)
+    if body.webhook_url is not None:
+        completions.check_secret(bootstrap.secrets(settings), caller.tenant)
     started = executions.start(
         caller.tenant, workflow_id, body.input, user=caller.user, version=body.version, key=key_of(router),
-        context=body.context, labels=body.labels, trigger={"type": "api"},
+        context=body.context, labels=body.labels, trigger={"type": "api"}, options=options,
     )  # fmt: skip
     if not body.asynchronous:
         until = time.monotonic() + _WAIT

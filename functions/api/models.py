@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -86,6 +86,9 @@ class ExecutionDocument(Given):
     usage: dict[str, float]
     sla_due: Moment | None
     sla_breached: bool
+    timeout_seconds: int | None
+    priority: str | None
+    webhook: Annotated[bool, Field(description="whether an address is told of its end")]
     parent: ParentDocument | None
 
 
@@ -230,6 +233,13 @@ class Start(Body):
     version: Annotated[str, Field(max_length=100)] | None = None
     context: dict[str, Json] = {}
     labels: dict[str, Annotated[str, Field(max_length=200)]] = {}
+    timeout_seconds: Annotated[
+        int | None, Field(ge=1, le=31_536_000, description="it ends as timed_out then, if its workflow's own limit is longer")
+    ] = None
+    priority: Annotated[Literal["low", "normal", "high"] | None, Field(description="who finds a place when much runs")] = None
+    webhook_url: Annotated[
+        str | None, Field(max_length=2000, pattern="^https?://", description="called at the end, signed by completion_webhook")
+    ] = None
     asynchronous: Annotated[bool, Field(alias="async", description="false waits for the end, up to 25 seconds")] = True
 
 

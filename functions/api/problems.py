@@ -57,7 +57,10 @@ def of_error(error: errors.StepError) -> Response[str]:
         headers["WWW-Authenticate"] = "Bearer"
     if error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
-    return problem(status, _snake(type(error).__name__), str(error), headers=headers)
+    parts: list[dict[str, Any]] = []
+    if isinstance(error, errors.InvalidInput):
+        parts = [{"code": "input", "detail": text, "pointer": f"/input{pointer}"} for pointer, text in error.problems]
+    return problem(status, _snake(type(error).__name__), str(error), parts, headers)
 
 
 def of_findings(error: TranslatorError) -> Response[str]:

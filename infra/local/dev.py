@@ -20,7 +20,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from aslant import bootstrap, triggers
+from aslant import bootstrap, completions, triggers
 from aslant.adapters import clients
 from aslant.errors import StepError
 from aslant.executions.records import Execution
@@ -165,6 +165,8 @@ def _connect(cloud: LocalCloud, settings: Settings, *, warm: bool) -> None:
     cloud.queue(triggers.QUEUE, triggers.ROUTER, dead=triggers.DEAD, receives=triggers.MAX_RECEIVES)
     for name, pattern in triggers.RULES.items():
         cloud.rule(name, pattern, triggers.QUEUE, bus=settings.event_bus, service="sqs")
+    cloud.queue(completions.QUEUE, completions.FUNCTION, dead=completions.DEAD, receives=completions.MAX_RECEIVES)
+    cloud.rule(completions.RULE, completions.PATTERN, completions.QUEUE, bus=settings.event_bus, service="sqs")
     for table in (settings.executions_table, settings.catalog_table):
         cloud.stream(table, provision.PUBLISH_EVENTS)
     if settings.notify_topic == provision.NOTIFY_TOPIC:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from aslant import keys, sla, triggers
+from aslant import completions, keys, sla, triggers
 from aslant.approvals import service as approvals
 from aslant.settings import Settings
 from aslant.step_types import INTERNAL, STEP_TYPES, function_name
@@ -30,6 +30,7 @@ SERVICES: Mapping[str, str] = {
     sla.FUNCTION: "functions.watch_sla.handler",
     triggers.FUNCTION: "functions.start_execution.handler",
     triggers.ROUTER: "functions.route_event.handler",
+    completions.FUNCTION: "functions.notify_completion.handler",
     PUBLISH_DEFINITION: "functions.publish_definition.handler",
     API: "functions.api.handler",
 }

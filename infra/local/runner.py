@@ -209,6 +209,7 @@ def environment(simulate: bool) -> dict[str, str]:
         "ASLANT_MODEL": os.environ.get("ASLANT_MODEL") or "offline",
         "ASLANT_NOTIFY_TOPIC": os.environ.get("ASLANT_NOTIFY_TOPIC") or provision.NOTIFY_TOPIC,
         "ASLANT_EMAIL_FROM": os.environ.get("ASLANT_EMAIL_FROM") or provision.EMAIL_FROM,
+        "ASLANT_START_RATE": os.environ.get("ASLANT_START_RATE") or "0",  # one's own machine needs no limit
         "ASLANT_SIMULATE": "1" if simulate else os.environ.get("ASLANT_SIMULATE", "0"),
     }
 

@@ -201,6 +201,7 @@ def _acts(step: Step) -> bool:
 
 # What every execution has, whether it is asked for or not: its times, its cost, and a word about a broken promise.
 _ALWAYS = frozenset({"track_cost", "track_duration", "alert_on_sla_breach"})
+STARTS = frozenset({"concurrency", "priority"})  # of executions: whoever starts one looks at them
 GUARDS = frozenset({"rate_limit", "circuit_breaker"})  # of calls: steps of type http and skill get them
 
 
@@ -220,7 +221,7 @@ def report_settings(workflow: Workflow, findings: Findings) -> None:
         message = "pure of steps: kept with the definition, without effect so far"
         findings.add(asl_rules.NOT_CARRIED_OUT, message, _at(first, "pure"))
     kept: list[tuple[str, tuple[str | int, ...]]] = [
-        (key.replace("_", " "), ("settings", key)) for key in workflow.settings.other if key not in _ALWAYS | GUARDS
+        (key.replace("_", " "), ("settings", key)) for key in workflow.settings.other if key not in _ALWAYS | GUARDS | STARTS
     ]
     for name, path in kept:
         at = position_of(workflow.source, path)

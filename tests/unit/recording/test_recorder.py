@@ -114,6 +114,12 @@ def test_ends_outside_of_our_control(
     assert ended is not None and (ended.status, ended.error) == (status, error)
 
 
+def test_one_that_was_stopped_for_its_time_has_timed_out(recorder: Recorder, store: MemoryStore) -> None:
+    started(store)
+    ended = record(recorder, status_change("e1", "ABORTED", input=info(), error="States.Timeout", cause="too long"))
+    assert ended is not None and (ended.status, ended.error) == ("timed_out", Failure("States.Timeout", "too long"))
+
+
 def test_without_a_history_the_notice_says_why(recorder: Recorder, store: MemoryStore) -> None:
     started(store)
     ended = record(recorder, status_change("e1", "FAILED", input=info(), error="Broken", cause="it broke"))

@@ -11,8 +11,9 @@ from aslant import ports
 from aslant.settings import OFFLINE, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from aslant.adapters.dynamo_repeats import DynamoRepeats
     from aslant.adapters.jwt_tokens import JwtTokens
     from aslant.approvals.links import Links
     from aslant.approvals.service import Approvals, Notify
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from aslant.configs.agent import AgentConfig
     from aslant.configs.email import Smtp
     from aslant.contracts import Json
+    from aslant.executions.records import Execution
     from aslant.executions.service import Executions
     from aslant.executions.store import ExecutionStore
     from aslant.executions.view import Views
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from aslant.messages import Ports as Messages
     from aslant.model_ports import ModelEndpoint, Models, Spending
     from aslant.recording import Recorder
+    from aslant.releases import Release
     from aslant.secrets import Redactor
     from aslant.skill_specs import SkillStore
     from aslant.triggers import Schedules, Subscriptions
@@ -353,17 +356,29 @@ def recorder(settings: Settings) -> Recorder:
 
 def executions(settings: Settings) -> Executions:
     """The service on the tables and state machines of these settings."""
-    from aslant import clock, sla
+    from aslant import clock, sla, timeouts
+    from aslant.executions.admission import Admission, Limits
     from aslant.executions.service import Executions
     from aslant.notices import notice_of
 
     def now() -> int:
         return round(clock.now() * 1000)
 
+    def started(execution: Execution, release: Release) -> None:
+        sla.arm(timers(settings), execution, release)
+        timeouts.arm(timers(settings), execution)
+
+    def admit(release: Release, tenant: str, user: str, facts: Mapping[str, Json]) -> None:
+        priority = str(facts.get("priority") or release["settings"].get("priority") or "normal")
+        limits = Limits(settings.start_rate, settings.tenant_start_rate, settings.max_running)
+        Admission(limits, guard_ports(settings).rates(), store, clock.now).check(
+            tenant, release, user=user, trigger=str(facts.get("type", "")), priority=priority
+        )
+
     store, engine, catalog = execution_store(settings), machines(settings), releases(settings)
     return Executions(
         store, engine, catalog, now, approvals(settings),
-        on_start=lambda execution, release: sla.arm(timers(settings), execution, release),
+        on_start=started, admit=admit,
         on_end=lambda execution: sla.disarm(timers(settings), execution),
         record_end=lambda execution, described: recorder(settings).record(notice_of(execution.arn, described)),
     )
@@ -385,6 +400,13 @@ def results(settings: Settings) -> Results:
     from aslant.adapters.dynamo_guards import DynamoResults
 
     return DynamoResults(settings.region, settings.executions_table)
+
+
+def repeats(settings: Settings) -> DynamoRepeats:
+    """Requests to the API that may come again, in the executions table."""
+    from aslant.adapters.dynamo_repeats import DynamoRepeats
+
+    return DynamoRepeats(settings.region, settings.executions_table)
 
 
 def skill_store(settings: Settings) -> SkillStore:

@@ -39,7 +39,8 @@ def execution(one: Execution) -> dict[str, Json]:
         "changed_at": moment(one.changed_at), "reason": one.reason, "error": failure(one.error), "machine": one.machine,
         "arn": one.arn, "labels": dict(one.labels), "trigger": dict(one.trigger), "undone": list(one.undone),
         "not_undone": list(one.not_undone), "usage": dict(one.usage), "sla_due": moment(one.sla_due),
-        "sla_breached": one.sla_breached,
+        "sla_breached": one.sla_breached, "timeout_seconds": one.options.get("timeout_seconds"),
+        "priority": one.options.get("priority"), "webhook": bool(one.options.get("webhook_url")),
         "parent": None if parent is None else {
             "execution": parent.execution, "step": parent.step, "iteration": list(parent.iteration),
         },

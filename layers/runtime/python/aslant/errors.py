@@ -6,6 +6,8 @@ our own (a bug) is never one of them: it stays a built-in exception.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class StepError(Exception):
     """Anything that makes a step fail for a reason its user can act on.
@@ -23,6 +25,15 @@ class StepError(Exception):
 
 class ValidationError(StepError):
     """The step's configuration or input is not what the step takes."""
+
+
+class InvalidInput(ValidationError):
+    """An input that a workflow does not take. `problems` are JSON pointers into the input, and what is wrong there."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        shown = [f"{pointer or 'input'}: {message}" for pointer, message in problems[:5]]
+        super().__init__("; ".join(shown) + (f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""))
+        self.problems = tuple(problems)
 
 
 class AuthenticationError(StepError):

@@ -171,6 +171,8 @@ def _of_execution(before: Image, after: Image) -> Iterator[_Found]:
         "status": status, "previous_status": was or None, "version": after.get("version"), "run": after.get("run"),
         "user": _cut(after.get("user")), "reason": _cut(after.get("reason")), "parent": _parent(after.get("parent")),
     }
+    if after.get("options") and json.loads(after["options"]).get("webhook_url"):
+        payload["webhook"] = True
     if not before and status not in ("pending", "running"):  # it became known at its end
         yield "workflow_started", [revision], started, payload | {"status": "running", "reason": None}
     if status == "running":

@@ -19,6 +19,7 @@ Executions table (stream of new and old images, time to live on `ttl`); all of a
 | gate: who has signalled, who waits | same | `gate#<state machine execution>#<waiting point>#<iteration>` |
 | circuit breaker | `<tenant>#circuit#all` | `<tenant>#<endpoint>` |
 | calls in a window of a rate limit | `<tenant>#rate#<endpoint>` | `window#<number>#<seconds>` |
+| request to the API that may come again | `<tenant>#request#<hash>` | `request` |
 | kept result of a step | `<tenant>#cache#<hash>` | `cache` |
 
 Indexes of the executions table; an item is in one while it has its attributes:
@@ -266,6 +267,11 @@ def rate(tenant: str, endpoint: str, window: int, per: int) -> Key:
 def cached(tenant: str, digest: str) -> Key:
     """Where the result of a step is kept for others that are the same."""
     return Key(f"{_part(tenant)}#cache#{digest}", "cache")
+
+
+def repeat(tenant: str, digest: str) -> Key:
+    """What is known of a request that may come again."""
+    return Key(f"{_part(tenant)}#request#{digest}", "request")
 
 
 def skills(tenant: str) -> str:

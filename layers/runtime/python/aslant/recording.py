@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aslant import observability, ports, prices, sla
+from aslant import observability, ports, prices, sla, timeouts
 from aslant.claims import Claims
 from aslant.errors import ConflictError, NotFoundError
 from aslant.executions.family import ApprovalControl, changed_to, parents_status, retention
@@ -239,6 +239,8 @@ class Recorder:
         """What the end of the current run makes of the execution; None when it stays as it is."""
         result = _RESULT[notice.status]
         if execution.status in ("pending", "running"):
+            if notice.status == "ABORTED" and notice.error == timeouts.ERROR:
+                return "timed_out"
             if notice.status == "ABORTED":
                 return parents_status(self.store, execution) or "cancelled"
             if notice.status == "FAILED" and _by_a_stopped_child(notice):

@@ -45,6 +45,8 @@ class ReleaseSettings(TypedDict, total=False):
     sla: float
     timeout: float
     retention: float
+    concurrency: int  # executions that may run at once
+    priority: str     # low, normal or high: that of executions whose start says nothing
 
 
 class TriggerFacts(TypedDict):

@@ -59,6 +59,9 @@ class Settings:
     token_keys: str = ""                    # ASLANT_TOKEN_KEYS: the address of the issuer's keys (a JSON Web Key Set)
     tenant_claim: str = "custom:tenant"     # ASLANT_TENANT_CLAIM: the claim of a token that names the tenant
     roles_claim: str = "cognito:groups"     # ASLANT_ROLES_CLAIM: the claim with the roles
+    start_rate: int = 100                   # ASLANT_START_RATE: executions that a person starts in an hour; 0 is no limit
+    tenant_start_rate: int = 0              # ASLANT_TENANT_START_RATE: the same of a whole tenant, triggers included
+    max_running: int = 0                    # ASLANT_MAX_RUNNING: executions of a tenant that run at once
     notify_topic: str = ""                  # ASLANT_NOTIFY_TOPIC: the topic of a notification that names none
     slack_webhook: str = ""                 # ASLANT_SLACK_WEBHOOK: where `channel: slack` goes without a url
     public_url: str = ""                    # ASLANT_PUBLIC_URL: where links in messages lead; none are sent without it
@@ -100,6 +103,9 @@ class Settings:
             token_keys=env.get("ASLANT_TOKEN_KEYS", ""),
             tenant_claim=env.get("ASLANT_TENANT_CLAIM", "custom:tenant"),
             roles_claim=env.get("ASLANT_ROLES_CLAIM", "cognito:groups"),
+            start_rate=_number(env, "ASLANT_START_RATE", 100),
+            tenant_start_rate=_number(env, "ASLANT_TENANT_START_RATE", 0),
+            max_running=_number(env, "ASLANT_MAX_RUNNING", 0),
             notify_topic=env.get("ASLANT_NOTIFY_TOPIC", ""),
             slack_webhook=env.get("ASLANT_SLACK_WEBHOOK", ""),
             public_url=env.get("ASLANT_PUBLIC_URL", ""),
@@ -112,6 +118,13 @@ class Settings:
 
 def _items(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _number(env: Mapping[str, str], name: str, default: int) -> int:
+    text = env.get(name, "").strip() or str(default)
+    if not text.isdecimal():
+        raise SettingsError(f"{name} must be a whole number")
+    return int(text)
 
 
 def _mapping(env: Mapping[str, str], name: str) -> dict[str, str]:

@@ -226,6 +226,15 @@ class DynamoExecutions:
             rows = heapq.merge(*merged, key=lambda row: str(row["started_sk"]["S"]), reverse=True)
         return [(row["started_sk"]["S"], record(Execution, row)) for row in islice(rows, limit)]
 
+    def count(self, tenant: str, *, status: str, workflow: str | None, most: int) -> int:
+        found = 0
+        for shard in range(keys.SHARDS):
+            for row in self._index("by_status", "status_pk", keys.by_status(tenant, status, shard), most, None, None):
+                found += workflow is None or row["workflow"]["S"] == workflow
+                if found >= most:
+                    return found
+        return found
+
     def _index(
         self, index: str, attribute: str, pk: str, limit: int, before: str | None, status: str | None
     ) -> Iterator[Row]:

@@ -20,7 +20,8 @@ from aslant.values import compact
 Record = TypeVar("Record", Execution, Run, Child, Transition, Checkpoint)
 
 _JSON = frozenset({
-    "error", "parent", "trigger", "labels", "undone", "not_undone", "usage", "preparing", "entered", "iteration", "steps",
+    "error", "parent", "trigger", "labels", "undone", "not_undone", "usage", "preparing", "options", "entered", "iteration",
+    "steps",
 })  # fmt: skip
 
 

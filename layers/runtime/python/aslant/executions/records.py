@@ -71,6 +71,8 @@ class Execution:
     ttl: int | None = None  # epoch seconds
     # The next run while records are set aside for it: run, why, detail, by, version. Whoever calls next goes on with it.
     preparing: Mapping[str, Json] = field(default_factory=dict)
+    # What its start asked for besides: timeout_seconds, webhook_url, priority.
+    options: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

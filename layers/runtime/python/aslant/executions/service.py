@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aslant import inputs
 from aslant.contracts import MAX_INPUT, Json
-from aslant.errors import ConflictError, NotFoundError, PayloadTooLarge, ValidationError
+from aslant.errors import ConflictError, InvalidInput, NotFoundError, PayloadTooLarge, ValidationError
 from aslant.executions import checkpoints, states
 from aslant.executions.again import Again, Wish
 from aslant.executions.endings import Endings
@@ -45,6 +45,8 @@ class Executions:
     approvals: ApprovalControl | None = None
     # Told of a new execution before it starts (a timer for its time limit, say); called again when a start is repeated.
     on_start: Callable[[Execution, Release], None] | None = None
+    # Raises RateLimited for a start that has no place: of a release, by a tenant and user, with its trigger and options.
+    admit: Callable[[Release, str, str, Mapping[str, Json]], None] | None = None
     # Told of an execution that was cancelled; called again when that is repeated.
     on_end: Callable[[Execution], None] | None = None
     # Brings a record to the end that its run has come to: what a notice of Step Functions leads to, if one got lost.
@@ -54,12 +56,12 @@ class Executions:
     def start(
         self, tenant: str, workflow: str, input: Json, *, user: str, version: str | None = None, key: str | None = None,
         context: Mapping[str, Json] | None = None, trigger: Mapping[str, Json] | None = None,
-        labels: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None, options: Mapping[str, Json] | None = None,
     ) -> Execution:
         """A new execution of a version, or of the published one.
 
         With `key` it is the same execution however often it is asked for; ConflictError when the key came with something
-        else. Raises ValidationError or PayloadTooLarge for the input; nothing is stored then.
+        else. Raises InvalidInput or PayloadTooLarge for the input, RateLimited when too much runs; nothing is stored then.
         """
         release = self.releases.get(tenant, workflow, version)
         try:
@@ -71,15 +73,21 @@ class Executions:
             raise PayloadTooLarge(f"the input has {length:,} bytes of JSON; an execution takes {MAX_INPUT:,} at most")
         complete, problems = inputs.prepare(release.get("inputs"), given["input"])
         if problems:
-            raise ValidationError("; ".join(f"{one.pointer or 'input'}: {one.message}" for one in problems[:5]))
-        asked = body_hash({**given, "workflow": workflow, "version": version, "labels": dict(labels or {})})
+            raise InvalidInput([(one.pointer, one.message) for one in problems])
+        asked = body_hash({
+            **given, "workflow": workflow, "version": version, "labels": dict(labels or {}),
+            **({"options": dict(options)} if options else {}),
+        })  # fmt: skip
         id, now = keyed_id(tenant, key) if key is not None else self.new_id(), self.clock()
         arn = arn_of(release["machine"], run_name(id, 1))
+        if self.admit is not None and (key is None or self.store.read(tenant, id) is None):
+            self.admit(release, tenant, user, {**(trigger or {}), **(options or {})})
         sla = release["settings"].get("sla")
         execution = Execution(
             tenant=tenant, id=id, workflow=workflow, version=release["version"], status="running", revision=0, run=1,
             machine=release["machine"], arn=arn, user=user, started_at=now, changed_at=now, input_hash=asked,
             trigger=dict(trigger or {}), labels=dict(labels or {}), sla_due=now + round(sla * 1000) if sla else None,
+            options=dict(options or {}),
         )  # fmt: skip
         run = Run(1, arn, release["machine"], release["version"], "start", user, now)
         created, found = self.store.create(execution, {**given, "input": complete}, run)

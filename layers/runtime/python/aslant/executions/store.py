@@ -91,6 +91,9 @@ class ExecutionStore(Protocol):
     def delete_checkpoint(self, tenant: str, id: str, number: int) -> bool:
         """Deletes one, for good; False when there is none. Its number is not used again."""
 
+    def count(self, tenant: str, *, status: str, workflow: str | None, most: int) -> int:
+        """Executions that have a status, of one workflow or of all; counted up to `most`."""
+
     def page(
         self, tenant: str, *, workflow: str | None, status: str | None, limit: int, before: str | None
     ) -> Sequence[tuple[str, Execution]]:
