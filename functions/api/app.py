@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from typing import Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, ApiGatewayResolver, CORSConfig, Response
@@ -19,6 +20,7 @@ from functions.api import approvals, executions, hooks, links, problems, system,
 from functions.api.description import describe
 from functions.api.permissions import ROUTES
 from functions.api.repeats import repeated
+from functions.api.resolver import Resolver
 from translator.diagnostics import TranslatorError
 
 PREFIX = "/api/v1"
@@ -26,10 +28,18 @@ MAX_BODY = 2_000_000  # bytes
 _ROUTERS = (workflows.router, executions.router, approvals.router, hooks.router)
 
 
-@functools.cache
-def app() -> APIGatewayHttpResolver:
+_making = threading.Lock()
+
+
+def app() -> Resolver:
     """The router, made once in a process."""
-    made = APIGatewayHttpResolver(
+    with _making:
+        return _made()
+
+
+@functools.cache
+def _made() -> Resolver:
+    made = Resolver(
         enable_validation=True,
         cors=CORSConfig(
             allow_headers=["If-Match", "Idempotency-Key"], max_age=600,
@@ -53,6 +63,7 @@ def app() -> APIGatewayHttpResolver:
     made.exception_handler(ValueError)(_value)
     made.exception_handler(ServiceError)(problems.of_service)
     made.exception_handler(Exception)(_fault)
+    made.prepare()
     return made
 
 

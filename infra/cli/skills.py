@@ -132,7 +132,7 @@ def _add(args: argparse.Namespace) -> int:
         if not found and bool(one.get("code")) == bool(one.get("target")):
             found = ["one of `target` and `code` is needed; Python functions of a module are given with --skills"]
         if not found and one.get("target") and not is_remote(one["target"]):
-            found = ["target is no Lambda function's ARN and no https address"]
+            found = ["target is no ARN of a Lambda function or a task definition, and no https address"]
         if not found and one.get("code") and "execute" not in one["code"]:
             found = ["code defines no function `execute`"]
         wrong += [f"{args.name}: {where}: {each}" for each in found]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jwt
@@ -41,11 +42,30 @@ def test_all_mistakes_of_a_request_at_once(api: Api) -> None:
     assert {part["pointer"] for part in answer.body["errors"]} == {"/body/input", "/body/labels/a", "/body/surplus"}
 
 
-def test_a_body_that_is_no_json(api: Api) -> None:
+@pytest.mark.parametrize("body", [
+    b'{"input": ', b"\xff\xfe", b'{"input": {"k": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}", b'{"input": {"k": ' + b"9" * 5_000 + b"}}",
+    b'{"input": {"k": 1e999}}',
+])
+def test_a_body_that_is_no_json(api: Api, body: bytes) -> None:
     url = f"{api.running.api.url}/api/v1/workflows/none/execute"
     headers = {"Authorization": f"Bearer {api.token()}", "Content-Type": "application/json"}
-    answer = api.http.request("POST", url, body=b'{"input": ', headers=headers)
+    answer = api.http.request("POST", url, body=body, headers=headers)
     assert (answer.status, json.loads(answer.data)["code"]) == (400, "not_json")
+
+
+def test_callers_at_the_same_time_are_told_apart(api: Api) -> None:
+    assert api.call("POST", "/workflows", definition("crowd")).status == 201
+    calls = [("acme", "GET", None, 200), ("other", "GET", None, 404), ("", "GET", None, 401), ("", "POST", {"input": {"who": "x" * 200_000}}, 401)]
+
+    def ask(number: int) -> list[tuple[str, int]]:
+        tenant, method, body, _ = calls[number % len(calls)]
+        path = "/workflows/crowd" + ("/execute" if method == "POST" else "")
+        token = api.token(tenant=tenant) if tenant else "garbage"
+        return [(tenant, api.call(method, path, body, token=token).status) for _ in range(8)]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = {(number % len(calls), *each) for number, row in enumerate(pool.map(ask, range(8))) for each in row}
+    assert found == {(number, tenant, status) for number, (tenant, _, _, status) in enumerate(calls)}
 
 
 @pytest.mark.parametrize(("method", "path"), [

@@ -78,6 +78,12 @@ def functions(settings: Settings) -> ports.Functions:
     return AwsLambda(settings.region)
 
 
+def containers(settings: Settings, tenant: str) -> ports.Containers:
+    from aslant.adapters.ecs_tasks import EcsTasks
+
+    return EcsTasks(settings.region, settings.bucket, settings.containers, tenant, artifacts(settings))
+
+
 def commands(settings: Settings) -> ports.Commands:
     from aslant.commands import SealedCommands
 

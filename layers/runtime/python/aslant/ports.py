@@ -147,6 +147,16 @@ class EcsServices(Protocol):
         """The service once it has one deployment and runs as many tasks as it should. Raises RolloutFailed, StepTimeout."""
 
 
+class Containers(Protocol):
+    """Container images that run as tasks."""
+
+    def run(self, task_definition: str, arguments: Mapping[str, Json], key: str, remaining: Callable[[], float]) -> Json:
+        """What a task of that definition gives. The key is the same whenever the same call is made again.
+
+        Raises CommandFailed, ServerError, StepTimeout, AuthorizationError, NotFoundError.
+        """
+
+
 Line = Callable[[str, str], None]  # a stream's name (stdout, stderr) and one line of it
 
 

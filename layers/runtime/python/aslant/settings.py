@@ -46,6 +46,8 @@ class Settings:
     skill_modules: tuple[str, ...] = ()     # ASLANT_SKILL_MODULES: Python modules (names or paths) of skills
     commands: tuple[str, ...] = ()          # ASLANT_COMMANDS: programs of command steps, `name` or `name=/path/of/it`
     clusters: Mapping[str, str] = field(default_factory=dict)  # ASLANT_CLUSTERS: name -> https address, or eks:NAME
+    containers: Mapping[str, str] = field(default_factory=dict)  # ASLANT_CONTAINERS: cluster, families (patterns of task
+    #                                         definitions, with {tenant}), subnets, security_groups, public_ip
     database_allow: tuple[str, ...] = ()    # ASLANT_DATABASE_ALLOW: private hosts, `dynamodb:table`, `athena:group`, `rds:arn`
     executions_table: str = "aslant-executions"  # ASLANT_EXECUTIONS_TABLE
     catalog_table: str = "aslant-catalog"   # ASLANT_CATALOG_TABLE
@@ -90,6 +92,7 @@ class Settings:
             skill_modules=_items(env.get("ASLANT_SKILL_MODULES", "")),
             commands=_items(env.get("ASLANT_COMMANDS", "")),
             clusters=_mapping(env, "ASLANT_CLUSTERS"),
+            containers=_mapping(env, "ASLANT_CONTAINERS"),
             database_allow=_items(env.get("ASLANT_DATABASE_ALLOW", "")),
             executions_table=env.get("ASLANT_EXECUTIONS_TABLE", "aslant-executions"),
             catalog_table=env.get("ASLANT_CATALOG_TABLE", "aslant-catalog"),

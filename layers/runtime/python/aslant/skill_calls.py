@@ -1,4 +1,4 @@
-"""A registered skill, called with arguments: a Python callable, a Lambda function or an HTTP endpoint."""
+"""A registered skill, called with arguments: a Python callable, a Lambda function, a container or an HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aslant.guards import GuardPorts, guarded
 from aslant.ports import Functions, Http, HttpRequest
 from aslant.secrets import Redactor
 from aslant.settings import Settings
-from aslant.skill_specs import SkillSpec, check_arguments, check_result, complete, pick
+from aslant.skill_specs import SkillSpec, check_arguments, check_result, complete, is_task_definition, pick
 from aslant.values import compact, read_json
 
 _MAX_ANSWER = 5_000_000
@@ -92,6 +92,8 @@ def call(
         if not isinstance(target, str):
             return skills.call(name, target, parameters, offered, key)
         arguments = {**(complete(spec, parameters) if spec is not None else parameters), **(offered or {})}
+        if is_task_definition(target):
+            return bootstrap.containers(run.settings, run.tenant).run(target, arguments, key, run.remaining)
         if target.startswith("arn:"):
             return functions().invoke(target, arguments)
         return _post(name, target, arguments, run, http(), key)

@@ -35,7 +35,8 @@ class SkillSpec(Config):
     status: Literal["active", "inactive", "deprecated"] = "active"
     """A deprecated one is called with a warning, an inactive one not at all."""
     target: Text = ""
-    """A Lambda function's ARN or an https address; empty for a Python function of the installation, and with `code`."""
+    """The ARN of a Lambda function, or of a container's task definition, or an https address; empty for a Python function of
+    the installation, and with `code`."""
     code: Text = ""
     """Python text that defines `execute`, which is called with the arguments, in the sandbox of scripts."""
     parameters: dict[str, Any] | None = None
@@ -70,7 +71,8 @@ class SkillStore(Protocol):
 
 def registration(written: Mapping[str, Json]) -> dict[str, Json]:
     """A specification from how custom agents are registered: `agent_name`, `tool_specification` with `parameters` by name and
-    `returns`, and an `implementation` of type python_function (`code`) or api_endpoint (`url`). Another mapping stays as it is.
+    `returns`, and an `implementation` of type python_function (`code`), api_endpoint (`url`) or docker_container
+    (`task_definition`). Another mapping stays as it is.
 
     Raises ValidationError for an implementation that is none of these.
     """
@@ -95,10 +97,18 @@ def registration(written: Mapping[str, Json]) -> dict[str, Json]:
         case "api_endpoint":
             given["target"] = how.get("url", "")
         case "docker_container":
-            raise ValidationError("a container image is run as a Lambda function: register its ARN as `target`")
+            given["target"] = how.get("task_definition", "")
+            if not is_task_definition(given["target"]):
+                raise ValidationError("a container runs as a task of ECS: implementation.task_definition is its ARN there")
         case _:
-            raise ValidationError("implementation.type is python_function or api_endpoint")
+            raise ValidationError("implementation.type is python_function, api_endpoint or docker_container")
     return given
+
+
+def is_task_definition(target: object) -> bool:
+    """`arn:aws:ecs:<region>:<account>:task-definition/<family>[:<revision>]`."""
+    pattern = r"arn:aws[a-z-]*:ecs:[^:]*:[0-9]*:task-definition/[\w-]+(:[0-9]+)?"
+    return isinstance(target, str) and re.fullmatch(pattern, target) is not None
 
 
 def complete(spec: SkillSpec, given: Mapping[str, Json]) -> dict[str, Json]:

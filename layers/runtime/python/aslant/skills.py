@@ -6,8 +6,9 @@
     @skill(version="2.0.0", owner="quality", status="deprecated", description="Runs a suite of tests.")
     def test_runner(suite: str) -> dict: ...
 
-A target is a Python callable, a Lambda ARN, or an https address. Each takes the step's parameters by name. What it takes and
-gives is read off the function's signature unless it is said; a call that does not fit is refused before it is made.
+A target is a Python callable, the ARN of a Lambda function or of a container's task definition, or an https address. Each takes
+the step's parameters by name. What it takes and gives is read off the function's signature unless it is said; a call that does
+not fit is refused before it is made.
 """
 
 from __future__ import annotations

@@ -1,0 +1,96 @@
+"""Powertools' resolver for a process with threads, and for any body.
+
+In Lambda a process answers one request after another. The local service answers several at once in one process, where the
+resolver as it is mixes them: it keeps a request's event and context in attributes of classes and of itself, and builds the
+stack of middlewares of a route in the first request for it. Here each thread has its own, and all stacks are built at first. It
+also takes a body that Python's JSON reader refuses without a `JSONDecodeError` (no UTF-8, depth, digits) for a fault.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
+from aslant.errors import ValidationError
+from aslant.values import read_json
+from functions.api.request import body_of
+
+
+class Event(APIGatewayProxyEventV2):
+    """A request of API Gateway, payload format 2.0."""
+
+    @property
+    def json_body(self) -> Any:
+        """The body's value; None without a body. Raises JSONDecodeError for what is no JSON."""
+        try:
+            return read_json(body_of(self)) if self.body else None
+        except json.JSONDecodeError:
+            raise
+        except (ValueError, ValidationError) as error:
+            raise json.JSONDecodeError(str(error), "", 0) from None
+
+
+class _Request(threading.local):
+    """What belongs to the request that a thread answers."""
+
+    def __init__(self) -> None:
+        self.event: Any = None
+        self.lambda_context: Any = None
+        self.context: dict[str, Any] = {}
+        self.frames: list[str] = []
+
+
+class Resolver(APIGatewayHttpResolver):
+    """The resolver of the API. `prepare` is called once all routes are there."""
+
+    def __init__(self, **options: Any) -> None:
+        self._request = _Request()
+        super().__init__(**options)
+
+    def prepare(self) -> None:
+        for route in self._static_routes + self._dynamic_routes:
+            route._build_middleware_stack(router_middlewares=self._router_middlewares, app=self)
+
+    def _to_proxy_event(self, event: dict[str, Any]) -> Event:
+        self._request.event = found = Event(event)
+        return found
+
+    @property
+    def current_event(self) -> Any:
+        return self._request.event
+
+    @current_event.setter
+    def current_event(self, value: Any) -> None:
+        self._request.event = value
+
+    @property
+    def lambda_context(self) -> Any:
+        return self._request.lambda_context
+
+    @lambda_context.setter
+    def lambda_context(self, value: Any) -> None:
+        self._request.lambda_context = value
+
+    @property
+    def context(self) -> dict[str, Any]:
+        return self._request.context
+
+    @context.setter
+    def context(self, value: dict[str, Any]) -> None:
+        self._request.context = value
+
+    @property
+    def processed_stack_frames(self) -> list[str]:
+        return self._request.frames
+
+    @processed_stack_frames.setter
+    def processed_stack_frames(self, value: list[str]) -> None:
+        self._request.frames = value
+
+    def resolve(self, event: Any, context: Any) -> dict[str, Any]:
+        self._request.lambda_context = context
+        return super().resolve(event, context)
