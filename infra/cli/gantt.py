@@ -49,9 +49,11 @@ def chart(result: RunResult, width: int = WIDTH) -> str:
 
 
 def _rows(result: RunResult, runs: Iterable[StepRun], indent: str) -> Iterator[Bar]:
-    begun = sorted(((run.started, run.label, run) for run in runs if run.started is not None), key=lambda row: row[:2])
-    for started, label, run in begun:
-        yield _bar(result, indent + visible(label), run.status, started, run.ended, _note(run))
+    begun = sorted(
+        ((run.started, at, run) for at, run in enumerate(runs) if run.started is not None), key=lambda row: row[:2]
+    )  # of two that started at once the one first that is written first
+    for started, _, run in begun:
+        yield _bar(result, indent + visible(run.label), run.status, started, run.ended, _note(run))
         for child in run.children:
             if len(run.children) == 1:
                 yield from _rows(result, child.steps, indent + "  ")

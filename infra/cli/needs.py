@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from aslant import skills
 from aslant.errors import SkillNotFound
 from aslant.settings import Settings
+from infra.cli.arguments import Answer
 from infra.local.tracking import states_of
 from translator.diagnostics import Diagnostic, Position
 from translator.expressions.tree import Attribute, Index, Literal, Name, Slot, walk
 from translator.findings import running
 from translator.model.values import expressions_of
 from translator.model.workflow import Step
+from translator.passes.check_steps import plain
 from translator.pipeline import Compilation
 from translator.source import position_of
 
@@ -61,6 +64,26 @@ def lacking(compilations: Sequence[Compilation], secrets: Collection[str], setti
                          *_secrets(payload, label, step, compilation, secrets)):
                 found.setdefault((lack.kind, lack.name, lack.finding.position), lack)
     return sorted(found.values(), key=lambda lack: (lack.finding.position.file, lack.finding.position))
+
+
+def unanswered(compilations: Sequence[Compilation], answers: Sequence[Answer]) -> list[Diagnostic]:
+    """A warning for each approval that no `--approve` answers, where nobody is there to be asked."""
+    answered = {answer.step for answer in answers}
+    rule = running.UNANSWERED
+    return [
+        Diagnostic(rule.code, rule.severity, f"step {step.id}: nobody is here to be asked, so it waits until its time is over",
+            step.at, f"answer it with --approve {quote(step.id + _example(step))}")
+        for compilation in compilations for step in compilation.workflow.all_steps()
+        if step.type == "approval" and not answered & {step.id, "*"} and plain(step.config.get("auto_approve")) is not True
+    ]
+
+
+def _example(step: Step) -> str:
+    """What stands after the step's id in an `--approve`."""
+    options = plain(step.config.get("options"))
+    if isinstance(options, list) and options and isinstance(options[0], str):
+        return f"={options[0]}"
+    return "=TEXT" if plain(step.config.get("approval_type")) == "text_input" else ""
 
 
 def secrets_of(compilations: Sequence[Compilation]) -> set[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from aslant.executions.view import counted
 from infra.cli.watch import duration, reason, to_the_point
 from infra.local.progress import Child, Status, StepRun, nested
 from infra.local.runner import RunError, RunResult
+from translator.asl.escalations import escalated_id
+from translator.model.workflow import Step, Workflow
 from translator.passes.policies import reactions
 from translator.pipeline import Compilation
 from translator.reporting import excerpt, place, visible
@@ -32,16 +35,22 @@ _LOOK = "`--json` shows every step with its attempts and errors; `aslant graph F
 def approval_steps(compilations: Sequence[Compilation]) -> list[str]:
     """Ids of all steps that people are asked about, also only when they fail, in the order of the definitions."""
     return list(dict.fromkeys(
-        step.id if step.type == "approval" else f"{step.id} escalated"  # the name under which they are asked then
-        for compilation in compilations for step in compilation.workflow.all_steps()
-        if step.type == "approval" or any(one.action == "escalate" for one in reactions(step, compilation.workflow))
+        name for compilation in compilations for step in compilation.workflow.all_steps()
+        for name in _asked(step, compilation.workflow)
     ))
+
+
+def _asked(step: Step, workflow: Workflow) -> Iterator[str]:
+    if step.type == "approval":
+        yield step.id
+    if any(one.action == "escalate" for one in reactions(step, workflow)):
+        yield escalated_id(step.id)
 
 
 def as_text(result: RunResult, sources: Mapping[str, str]) -> str:
     """A closing line, and after a failure the step, the reason, its place and where to look next."""
-    steps = [*nested(result.steps)]
-    counts = f"{sum(run.status.settled for run in steps)} of {len(steps)} steps settled"
+    done, total = counted(run.status for run in result.steps if run.type != "rollback")
+    counts = f"{done} of {total} steps settled"
     lines = []
     if result.simulated:
         lines.append(f"simulated: {', '.join(map(visible, result.simulated))}")

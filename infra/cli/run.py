@@ -190,6 +190,10 @@ def _run(
                 if lacks and not args.simulate or exit_code(diagnostics, strict=args.strict):
                     found = [*diagnostics, *(lack.finding for lack in lacks if not args.simulate)]
                     return _refused(args, found, shown, lacks=lacks, stdout=stdout)
+                if asking is None:
+                    diagnostics = [*diagnostics, *needs.unanswered(compilations, prepared)]
+                    if exit_code(diagnostics, strict=args.strict):
+                        return _refused(args, diagnostics, shown, stdout=stdout)
                 _tell(args, diagnostics, shown)
                 stand_ins = {lack.name: f"simulated-secret-{lack.name}" for lack in lacks if lack.kind == "secret"}
                 result = run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,6 +22,8 @@ STYLES = {
 LONGEST_REASON = 160  # characters of a failure's message in a line
 # What the engine says before it comes to the point: the state and the whole generated expression.
 _ENGINE = re.compile(r"threw an error during evaluation\. (.+)\Z", re.DOTALL)
+_AROUND = frozenset({"parallel", "foreach", "workflow", "rollback"})  # types of steps with others inside
+_FIRST = (-1, 0.0)
 SHOWN_ITERATIONS = 8  # of one loop that the tree shows; the rest is counted
 
 
@@ -88,13 +89,13 @@ class Lines(Silent):
 
     def update(self, now: datetime) -> None:
         self._now = now
-        lines: list[tuple[datetime, float, str]] = []
+        lines: list[tuple[datetime, tuple[int, float], str]] = []
         for run in nested(self._progress.ordered()):
             key = (*run.path, run.label)
             moment = run.retried or (None if run.status.settled else now)
             again = run.attempts > max(1, self._attempts.get(key, 1)) and moment is not None
             if again and moment is not None:
-                lines.append((moment, -math.inf, f"{'retrying':<17} {visible(run.place)} (attempt {run.attempts})"))
+                lines.append((moment, _FIRST, f"{'retrying':<17} {visible(run.place)} (attempt {run.attempts})"))
             self._attempts[key] = run.attempts
             before = self._seen.get(key, Status.NOT_STARTED)
             self._seen[key] = run.status
@@ -115,12 +116,20 @@ class Lines(Silent):
         self._stream.flush()
 
 
-def _changed(run: StepRun, now: datetime) -> tuple[datetime, float, str]:
+def _rank(run: StepRun, moment: datetime) -> tuple[int, float]:
+    """The order of what happened in the same instant: what ended, as it began; then what was around it, the innermost first."""
+    if not run.status.settled or run.started is None:
+        return 3, 0
+    began = run.started.timestamp()
+    if run.type in _AROUND:
+        return 2, -began
+    return (0 if run.started < moment else 1), began
+
+
+def _changed(run: StepRun, now: datetime) -> tuple[datetime, tuple[int, float], str]:
     """When a step came to its status, its rank among what happened in the same instant, and the line that says so."""
     moment = {Status.RUNNING: run.started, Status.WAITING: now}.get(run.status, run.ended) or now
-    # Of what ended in the same instant, the inner step (which began later) comes first.
-    rank = -run.started.timestamp() if run.started is not None and run.status.settled else 0
-    return moment, rank, f"{run.status.value:<17} {visible(run.place)}{_about(run, now)}"
+    return moment, _rank(run, moment), f"{run.status.value:<17} {visible(run.place)}{_about(run, now)}"
 
 
 def _about(run: StepRun, now: datetime) -> str:

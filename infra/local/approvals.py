@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from aslant import bootstrap
 from aslant.approvals.rules import ROLE, Person
 from aslant.errors import ApprovalClosed
+from aslant.executions.replay import asked_about
 from aslant.settings import Settings
 from infra.local.cloud import LocalCloud
 from infra.local.progress import Status
@@ -141,9 +142,10 @@ class Approvals:
 
 
 def _mark(family: Family, request: Request) -> None:
-    progress = family.progress(request.execution, request.step)
+    step = asked_about(request.step)
+    progress = family.progress(request.execution, step)
     if progress is not None:
-        run = progress.run(request.step, request.iteration)
+        run = progress.run(step, request.iteration)
         if run.status is Status.RUNNING:
             run.status = Status.WAITING
 

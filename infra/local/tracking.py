@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aslant.history.joined import PART
-from aslant.history.steps import culprit, failed_branch, says_nothing
+from aslant.history.steps import LAPSED, culprit, failed_branch, says_nothing
 from aslant.history.steps import error_of as error_of
 from aslant.history.steps import message_of as message_of
 from aslant.history.timeline import StateVisit, Timeline
@@ -114,6 +114,10 @@ class Tracker:
     def _apply(self, visit: StateVisit, role: str, run: StepRun) -> None:
         if run.started is None or role == "step" and visit.started < run.started:
             run.started = visit.started
+        if role == "escalation":  # people are asked about the failure, and what they say is no success of the step
+            asking = visit.type == "Task" and visit.status == "running"
+            run.status, run.ended = (Status.RUNNING, None) if asking else (Status.FAILED, visit.ended)
+            return
         status = _STATUS.get(visit.status, Status.RUNNING)
         if visit.status == "caught" and visit.error == "ApprovalRejected" and self._goes_on(run):
             status = Status.COMPLETED  # a no is an answer like any other here
@@ -121,6 +125,9 @@ class Tracker:
             status = Status.RUNNING  # the step itself comes next
         if role == "failed" and run.status is Status.FAILED:
             return  # the failure is known; this state only passes it on
+        if role == "lapsed" and run.status is Status.FAILED:
+            run.error, run.message = LAPSED
+            return
         branch = failed_branch(visit) if role == "step" and run.type == "parallel" else None
         if branch is not None:
             status = Status.FAILED

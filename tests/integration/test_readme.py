@@ -10,10 +10,11 @@ import pytest
 
 from infra.cli.main import main
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
 DEFINITIONS = [text for text in BLOCKS if text.startswith("# ")]
-PARTS = [text for text in BLOCKS if not text.startswith("# ")]
+OTHERS = [text for text in BLOCKS if not text.startswith("# ")]
 
 
 def test_there_is_one_definition_for_each_dialect() -> None:
@@ -37,14 +38,19 @@ def test_the_commands_exist(command: str, capsys: pytest.CaptureFixture[str]) ->
     assert "usage: aslant" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("text", PARTS, ids=lambda text: text[:8])
-def test_parts_of_definitions_are_what_they_say(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "part.yaml"
-    rest = "" if "steps:" in text else "steps: [{id: one, type: skill, config: {skill: any}}]\n"
-    path.write_text(f"name: part\ndialect: steps\n{text}{rest}", encoding="utf-8")
-    child = tmp_path / "child.yaml"
-    child.write_text(
-        "dialect: canonical\nid: shop-shelves\ninputs: {goods: {type: array}}\nsteps: [{id: one, type: wait, seconds: 1}]\n",
-        encoding="utf-8",
-    )
-    assert main(["validate", str(path), str(child)]) == 0, capsys.readouterr()
+@pytest.mark.parametrize("text", OTHERS, ids=lambda text: text.splitlines()[0])
+def test_what_else_it_shows_can_be_pasted_and_run(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pasted.yaml"
+    path.write_text(text, encoding="utf-8")
+    given = ["-i", "region=eu"] if "region" in text else []
+    assert main(["run", str(path), "--simulate", "--json", *given]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert done["status"] == "completed" and done["output"]
+
+
+def test_no_other_readme_shows_a_whole_definition() -> None:
+    """Those of the step types are steps in lists, which `tests/golden/test_step_types.py` compiles."""
+    for path in ROOT.glob("**/README.md"):
+        if path.parent != ROOT and not {"node_modules", ".venv"} & {*path.parts}:
+            for text in re.findall(r"```ya?ml\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL):
+                assert path.parent.name == "functions" and re.match(r"# \w+\n- id: ", text), path

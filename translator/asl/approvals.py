@@ -14,7 +14,7 @@ from translator.asl.replay import remaining
 from translator.asl.values import Deferred, Writer, literal, query
 from translator.expressions.jsonata import text_literal
 from translator.expressions.tree import Literal, Slot
-from translator.model.workflow import Step
+from translator.model.workflow import Step, Value
 
 DEFAULT_LIMIT = 3600  # seconds to wait for an answer
 ESCALATED = "!escalated"  # after the step's id, in `execution.entered`: the second question has a deadline of its own
@@ -48,11 +48,18 @@ def approval_step(machine: Machine, block: Block, run: Run, following: str | Non
     return machine.add(block, step, "condition", state, "auto"), writer.deferred
 
 
+def _question(step: Step) -> str:
+    """What people are asked when the definition does not say."""
+    return f"Approve {step.label}?" if _plain(step, "approval_type", "approve_reject") == "approve_reject" \
+        else f"{step.label}: an answer is needed."
+
+
 def _gate(
     machine: Machine, block: Block, run: Run, following: str | None, writer: Writer, *, escalated: bool
 ) -> str:
     step = run.step
-    config, secrets = writer.config({k: v for k, v in step.config.items() if k != "auto_approve"})
+    asked: dict[str, Value] = {"message": Literal(_question(step), at=step.at), **step.config}
+    config, secrets = writer.config({k: v for k, v in asked.items() if k != "auto_approve"})
     if escalated:
         config["approvers"] = config.get("escalate_to") or []
     state = tasks.invoke(machine, writer, run, config, secrets, "approval", token=True)
@@ -126,7 +133,7 @@ def _refused(machine: Machine, block: Block, run: Run, following: str | None) ->
 
             error = {"error": "ApprovalExpired", "message": "nobody answered in time", "step": literal(step.id)}
             question = ask(machine, block, run, reaction, error, "nobody answered the approval in time", following)
-            return machine.add(block, step, "expired", {"Type": "Pass", **question}, "expired")
+            return machine.add(block, step, "lapsed", {"Type": "Pass", **question}, "expired")
         if reaction.action != "continue":
             break
         assign = machine.entry(block, step)
@@ -143,7 +150,7 @@ def _refused(machine: Machine, block: Block, run: Run, following: str | None) ->
             f'{{"error":"ApprovalExpired","message":"nobody answered in time","step":{text_literal(step.id)}}}'
         )
         machine.go(block, passing, following, own | machine.own_input(block, step))
-        return machine.add(block, step, "expired", passing, "expired")
+        return machine.add(block, step, "lapsed", passing, "expired")
     if block.fail is not None:
         error = {"error": "ApprovalExpired", "message": "nobody answered in time", "step": literal(step.id)}
         failed: State = {

@@ -24,7 +24,7 @@ Finish = Callable[[Bind], Any]
 
 
 class Origin(NamedTuple):
-    """What a state is there for: `role` is step, condition, evaluate, record, join, bind, expired, failed or end."""
+    """What a state is there for: `role` is step, condition, evaluate, record, join, bind, expired, lapsed, failed or end."""
 
     step: str
     role: str

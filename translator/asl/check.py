@@ -52,7 +52,7 @@ def check_machine(
             origin = origins.get(name)
             if origin is None:
                 problems.append(f"nothing tells what the state {name!r} is for")
-            elif origin.role in ("step", "escalated", "expired"):
+            elif origin.role in ("step", "escalated", "expired", "lapsed"):
                 place.setdefault(origin.step, []).append((one, name))
     by_path = {one.path: one for one in maps}
     tokens = Tokens(by_path, {name for name, origin in origins.items() if origin.role == "failed"})

@@ -17,5 +17,9 @@ SKILL_NOT_CALLABLE = Rule("R003", Severity.ERROR, "skill that may not be called"
 SKILL_ARGUMENTS = Rule("R004", Severity.ERROR, "arguments that a skill does not take",
     "A skill says what it takes: the parameters of its function, or the JSON Schema that it was registered with. `aslant skills"
     " show NAME` prints it. What a call would be refused for when it is made, and is known before, is a finding.")
+UNANSWERED = Rule("R006", Severity.WARNING, "approval that nobody answers",
+    "On a terminal `aslant run` asks. Elsewhere an approval waits until its time is over, unless the command line has its"
+    " answer: `--approve STEP` says yes, `--approve STEP=reject` no, `--approve STEP=TEXT` gives a text or a choice, and"
+    " `--approve '*'` says yes to all.")
 SKILL_DEPRECATED = Rule("R005", Severity.WARNING, "deprecated skill",
     "The skill still works, and will be taken away. Its description says what to use instead.")

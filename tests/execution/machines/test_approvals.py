@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from infra.local.approvals import Decision, Request
+from infra.local.progress import Status
 from tests.execution.support import Skills, run_text, status_of
 
 
@@ -85,6 +86,8 @@ def test_nobody_answers(on_timeout: str, status: str, approved: bool | None) -> 
 def test_an_expired_approval_can_be_read() -> None:
     result = run_gate(answering(), "", "on_failure: continue,", SHORT)
     assert result.output == {"show": {"approved": False, "by": "timeout"}}
+    gate = next(step for step in result.steps if step.type == "approval")
+    assert (gate.status, gate.error) == (Status.FAILED, "ApprovalExpired")
 
 
 def test_escalation_asks_others() -> None:

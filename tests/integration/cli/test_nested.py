@@ -116,7 +116,7 @@ steps:
     at = next(number for number, row in enumerate(rows) if row.startswith("call[0] "))
     assert [row.split("  █")[0][:10].rstrip() for row in rows[at + 1 : at + 4]] == ["  inner", "    ask", "    work"]
     assert rows[-1] == "not taken: call[0] > big, call[1] > big"
-    assert "(18 of 18 steps settled)" in as_text(result, {})
+    assert "(6 of 6 steps settled)" in as_text(result, {})
 
 
 def test_the_failure_of_a_child_is_told_with_its_own_step_and_file(work: Work) -> None:

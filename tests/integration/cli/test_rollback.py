@@ -149,8 +149,14 @@ def test_the_example_of_a_shop_is_undone_with_its_sub_workflow_when_people_give_
 ) -> None:
     folder = Path(__file__).parents[3] / "infra/workflows"
     assert main(["run", str(folder / "steps-shop.yaml"), "--skills", str(folder / "shop_skills.py"), "-i", "safe=false",
-        "--approve", "inspection escalated=abort", "--json", "--time-scale", "20"]) == 3
-    document = json.loads(capsys.readouterr().out)
+        "--approve", "inspection escalated=abort", "--json", "--watch", "--time-scale", "20"]) == 3
+    told = capsys.readouterr()
+    lines = [line.split()[1:3] for line in told.err.splitlines()]
+    assert [state for state, step in lines if step == "inspection"] == ["running", "waiting_approval", "failed"]
+    document = json.loads(told.out)
+    assert {step["step"]: step["status"] for step in document["steps"]} == {
+        "lease": "completed", "shelves": "completed", "inspection": "failed", "rollback": "completed",
+    }
     assert (document["status"], document["error"]["error"]) == ("rolled_back", "NotSafe")
     assert (document["undone"], document["not_undone"]) == (["shelves", "lease"], [])
     (rollback,) = document["steps"][-1]["children"]

@@ -243,3 +243,9 @@ def test_definitions_compiled_together_are_those_compiled_alone() -> None:
     other = {**SAMPLE, "id": "v"}
     together = compile_sources([Source(json.dumps(SAMPLE), "w.json"), Source(json.dumps(other), "v.json")])
     assert [one.definition for one in together] == [compiled(SAMPLE).definition, compiled(other).definition]
+
+
+def test_an_approval_without_a_message_asks_about_its_step() -> None:
+    compilation = compiled({"dialect": "canonical", "name": "n", "steps": [{"id": "s", "name": "Ship {% it", "type": "approval"}]})
+    config = compilation.definition["States"]["s"]["Arguments"]["Payload"]["config"]
+    assert "Approve Ship" in config["message"] and not config["message"].startswith("{% it")

@@ -86,6 +86,18 @@ def test_lines_tell_each_change_once_in_the_order_of_time() -> None:
     ]
 
 
+def test_what_happened_in_one_instant_is_told_as_it_began_and_the_inner_before_the_outer() -> None:
+    board, stream = progress(), io.StringIO()
+    lines = Lines(stream)
+    lines.start(board, START)
+    settle(board, "both", (), Status.COMPLETED, 1, 3)
+    settle(board, "right", (), Status.COMPLETED, 1.5, 3)
+    settle(board, "left", (), Status.COMPLETED, 2, 3)
+    settle(board, "fetch", (), Status.COMPLETED, 3, 3)
+    lines.update(at(4))
+    assert [line.split()[2] for line in stream.getvalue().splitlines()] == ["right", "left", "fetch", "both"]
+
+
 def test_a_retry_is_told_before_the_end_of_its_attempt_and_lines_never_go_back_in_time() -> None:
     board, stream = progress(), io.StringIO()
     lines = Lines(stream)

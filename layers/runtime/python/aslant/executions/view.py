@@ -6,6 +6,7 @@ record yet.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,9 +28,19 @@ ViewStatus = Literal[
 ]
 Substate = Literal["", "executing", "waiting_approval", "retrying"]
 
-_SETTLED: frozenset[ViewStatus] = frozenset({"completed", "failed", "skipped"})
+_SETTLED = frozenset({"completed", "failed", "skipped"})
 
 Place = tuple[str, tuple[int, ...]]
+
+
+def counted(statuses: Iterable[str]) -> tuple[int, int]:
+    """How many steps are settled, and how many there are, of the statuses of an execution's steps.
+
+    Each step counts once, or once in each iteration that has begun. What a sub-workflow or an undoing does is not counted here:
+    these are executions of their own.
+    """
+    every = [*statuses]
+    return sum(status in _SETTLED for status in every), len(every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +85,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionView:
-    """`done` of `total` steps that are known so far are settled: a loop's are known once an iteration has begun.
+    """`done` of `total` steps are settled; see `counted`.
 
     `substate` says what a running execution does. `duration` is how long it worked, `paused` how long it rested on purpose;
     the time between an end and a retry is in neither. `cost` is that of the execution itself, without its children's.
@@ -128,11 +139,13 @@ class Views:
         merge = _Merge(execution, release, records, history, children, runs, self.clock() * 1000)
         steps = merge.tree()
         every = [step for root in steps for step in root.walk()]
+        done, total = counted(step.status for root in steps if release is None or root.step in release["steps"]
+            for step in root.walk())
         transitions = sum(run.transitions for run in runs) + (history.transitions if history is not None else 0)
         working, paused = _times(execution, self.store.transitions(tenant, id), self.clock())
         return ExecutionView(
             execution=execution, substate=_substate(execution, every), steps=steps,
-            done=sum(step.status in _SETTLED for step in every), total=len(every),
+            done=done, total=total,
             duration=working, paused=paused, cost=prices.cost(records.values(), transitions),
             usage=prices.totals(records.values(), transitions), runs=runs, children=children,
         )
@@ -181,7 +194,8 @@ class _Merge:
             or (step, ()) in seen
         ]  # fmt: skip
         # Steps of other versions, and those that undo: they stand at the end as they were recorded.
-        views += [self._one(place) for place in sorted(self.records) if place[0] not in facts]
+        others = [self._one(place) for place in sorted(self.records) if place[0] not in facts]
+        views += sorted(others, key=lambda view: view.started_at or math.inf)
         return tuple(views)
 
     def _build(self, step: str, iteration: tuple[int, ...]) -> StepView:
@@ -294,6 +308,8 @@ class _Merge:
             return record.status
         if record.status == "failed":
             if seen is not None and seen.status == "running":
+                if seen.asked:
+                    return "waiting_approval"
                 return "retrying" if record.run == self.execution.run else "running"
             again = live and seen is None and record.run < self.execution.run and not record.settled
             return "not_started" if again else "failed"
@@ -330,7 +346,7 @@ def _live_status(seen: SeenStep, kind: str) -> ViewStatus:
         return seen.status
     if seen.retrying:
         return "retrying"
-    return _open(kind)
+    return "waiting_approval" if seen.asked else _open(kind)
 
 
 def _open(kind: str) -> ViewStatus:

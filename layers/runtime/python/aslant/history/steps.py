@@ -22,6 +22,7 @@ _STATUS: Mapping[str, SeenStatus] = {
     "aborted": "cancelled",
 }
 _UNNAMED = {"TIMED_OUT": "States.Timeout", "ABORTED": "Cancelled"}  # what a child without an error ended with
+LAPSED = ("ApprovalExpired", "nobody answered in time")  # what an approval fails with that the workflow goes on after
 _SILENT = frozenset({"condition", "fork", "join", "bind", "end"})  # roles that say nothing about how their step ended
 HOLDERS = frozenset({"parallel", "foreach"})  # what a failure inside of them says more than
 
@@ -44,6 +45,7 @@ class SeenStep:
     retried: datetime | None = None
     retrying: bool = False
     settled: bool = False
+    asked: bool = False  # people are being asked about its failure
     error: str = ""
     message: str = ""
     outcome: str = ""
@@ -243,6 +245,10 @@ class StepHistory:
         if role == "failed" and one.status == "failed":
             one.settled = False
             return  # the failure is known; this state only passes it on
+        one.asked = role == "escalation" and visit.type == "Task" and visit.status == "running"
+        if role == "lapsed" and one.status == "failed":
+            one.error, one.message = LAPSED
+            return
         branch = failed_branch(visit) if role == "step" and one.type == "parallel" else None
         if branch is not None:
             status = "failed"
