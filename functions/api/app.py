@@ -14,9 +14,12 @@ from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 
 from aslant import bootstrap, observability
 from aslant.access import Caller, caller_of
+from aslant.adapters import clients, tenant_session
 from aslant.errors import AuthenticationError, PayloadTooLarge, StepError
 from aslant.settings import Settings
 from functions.api import approvals, executions, hooks, links, problems, system, workflows
+from functions.api import audited as trail
+from functions.api.audited import audited
 from functions.api.description import describe
 from functions.api.permissions import ROUTES
 from functions.api.repeats import repeated
@@ -25,7 +28,7 @@ from translator.diagnostics import TranslatorError
 
 PREFIX = "/api/v1"
 MAX_BODY = 2_000_000  # bytes
-_ROUTERS = (workflows.router, executions.router, approvals.router, hooks.router)
+_ROUTERS = (workflows.router, executions.router, approvals.router, hooks.router, trail.router)
 
 
 _making = threading.Lock()
@@ -52,7 +55,7 @@ def _made() -> Resolver:
         security_schemes={"token": HTTPBearer(bearerFormat="JWT")}, security=[{"token": []}],
     )
     made.get("/openapi.json", include_in_schema=False)(_openapi)
-    made.use(middlewares=[_authorized, repeated])
+    made.use(middlewares=[_authorized, repeated, audited])
     for router in _ROUTERS:
         made.include_router(router, prefix=PREFIX)
     made.include_router(system.router)
@@ -94,14 +97,18 @@ def _permit(router: ApiGatewayResolver) -> None:
     if row not in ROUTES:
         raise NotFoundError("there is no such path, or not with this method")
     rule = ROUTES[row]
+    clients.confine(None)
     if rule is None:
         return
     settings = Settings.read()
     caller = authenticated(event.headers.get("authorization") or "", settings)
-    router.append_context(caller=caller, settings=settings)  # type: ignore[no-untyped-call]
+    tenant_session.enter(settings, caller.tenant)
     action, owned = rule
+    router.append_context(caller=caller, settings=settings, action=action)  # type: ignore[no-untyped-call]
     if not caller.may(action):
         owner = owned(settings, caller, router.context["_route_args"]) if owned is not None else ""
+        if not caller.may(action, owner):
+            trail.refused(router, settings, caller, action)
         caller.require(action, owner)
 
 

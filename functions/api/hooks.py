@@ -8,6 +8,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from aslant import bootstrap, clock, webhooks
+from aslant.adapters import tenant_session
 from aslant.errors import NotFoundError, SecretNotFound
 from aslant.releases import WebhookFacts
 from aslant.settings import Settings
@@ -20,6 +21,7 @@ router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 def call(hook_id: str) -> Response[models.Hooked]:
     settings = Settings.read()
     hook = webhooks.hook_of(hook_id)
+    tenant_session.enter(settings, hook.tenant)
     event = router.current_event
     body = base64.b64decode(event.body or "") if event.is_base64_encoded else (event.body or "").encode()
     headers = {str(name).lower(): str(value) for name, value in event.headers.items()}

@@ -357,3 +357,23 @@ class TriggersDocument(Given):
     schedules: list[ScheduleDocument]
     webhooks: list[WebhookDocument]
     events: list[EventTriggerDocument]
+
+
+class AuditDocument(Given):
+    """`before` and `after` are SHA-256 of the record that the path names; `detail` is the kind of what was refused."""
+
+    id: str
+    at: Moment
+    user: str
+    roles: list[str]
+    action: str
+    about: dict[str, str]
+    status: int | None
+    before: str | None
+    after: str | None
+    detail: str | None
+
+
+class AuditPage(Given):
+    items: list[AuditDocument]
+    next: str | None

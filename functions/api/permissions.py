@@ -62,6 +62,7 @@ ROUTES: Mapping[tuple[str, str], Rule | None] = {
     ("GET", "/executions/{execution_id}/checkpoints/{number}"): ("read", _of_execution),
     ("POST", "/executions/{execution_id}/checkpoints/{number}/restore"): ("execute", _of_execution),
     ("DELETE", "/executions/{execution_id}/checkpoints/{number}"): ("execute", _of_execution),
+    ("GET", "/audit"): ("audit", None),
     ("GET", "/approvals"): ("read", None),
     ("GET", "/approvals/{approval_id}"): ("read", None),
     ("POST", "/approvals/{approval_id}/approve"): ("approve", None),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aslant.adapters.jwt_tokens import JwtTokens
     from aslant.approvals.links import Links
     from aslant.approvals.service import Approvals, Notify
+    from aslant.audit import AuditStore
     from aslant.catalog import Catalog
     from aslant.claims import Claims
     from aslant.configs.agent import AgentConfig
@@ -413,6 +414,13 @@ def repeats(settings: Settings) -> DynamoRepeats:
     from aslant.adapters.dynamo_repeats import DynamoRepeats
 
     return DynamoRepeats(settings.region, settings.executions_table)
+
+
+def audit_store(settings: Settings) -> AuditStore:
+    """The executions table."""
+    from aslant.adapters.dynamo_audit import DynamoAudit
+
+    return DynamoAudit(settings.region, settings.executions_table)
 
 
 def skill_store(settings: Settings) -> SkillStore:

@@ -20,6 +20,7 @@ Executions table (stream of new and old images, time to live on `ttl`); all of a
 | circuit breaker | `<tenant>#circuit#all` | `<tenant>#<endpoint>` |
 | calls in a window of a rate limit | `<tenant>#rate#<endpoint>` | `window#<number>#<seconds>` |
 | request to the API that may come again | `<tenant>#request#<hash>` | `request` |
+| change by the API | `<tenant>#audit#<year>-<month>` | `<at>#<id>` |
 | kept result of a step | `<tenant>#cache#<hash>` | `cache` |
 
 Indexes of the executions table; an item is in one while it has its attributes:
@@ -94,6 +95,11 @@ def artifact(tenant: str, execution: str, name: str) -> str:
 def prompt(tenant: str, name: str) -> str:
     """The key of a stored prompt in the bucket of artifacts. No execution's objects are there: `@` is escaped in an id."""
     return f"{artifacts(tenant)}@prompts/{quote(name, safe='')}"
+
+
+def leading(tenant: str) -> str:
+    """What every partition key of a tenant starts with, in the tables and their indexes."""
+    return _part(tenant) + "#"
 
 
 def _part(text: str) -> str:
@@ -272,6 +278,11 @@ def cached(tenant: str, digest: str) -> Key:
 def repeat(tenant: str, digest: str) -> Key:
     """What is known of a request that may come again."""
     return Key(f"{_part(tenant)}#request#{digest}", "request")
+
+
+def audit(tenant: str, month: str, at: int, identifier: str) -> Key:
+    """A record of the audit trail; `at` is epoch milliseconds."""
+    return Key(f"{_part(tenant)}#audit#{month}", f"{at:015d}#{identifier}")
 
 
 def skills(tenant: str) -> str:

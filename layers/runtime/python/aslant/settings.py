@@ -61,6 +61,7 @@ class Settings:
     token_keys: str = ""                    # ASLANT_TOKEN_KEYS: the address of the issuer's keys (a JSON Web Key Set)
     tenant_claim: str = "custom:tenant"     # ASLANT_TENANT_CLAIM: the claim of a token that names the tenant
     roles_claim: str = "cognito:groups"     # ASLANT_ROLES_CLAIM: the claim with the roles
+    data_role: str = ""                     # ASLANT_DATA_ROLE: the role that a request reaches its tenant's data with
     start_rate: int = 100                   # ASLANT_START_RATE: executions that a person starts in an hour; 0 is no limit
     tenant_start_rate: int = 0              # ASLANT_TENANT_START_RATE: the same of a whole tenant, triggers included
     max_running: int = 0                    # ASLANT_MAX_RUNNING: executions of a tenant that run at once
@@ -106,6 +107,7 @@ class Settings:
             token_keys=env.get("ASLANT_TOKEN_KEYS", ""),
             tenant_claim=env.get("ASLANT_TENANT_CLAIM", "custom:tenant"),
             roles_claim=env.get("ASLANT_ROLES_CLAIM", "cognito:groups"),
+            data_role=env.get("ASLANT_DATA_ROLE", ""),
             start_rate=_number(env, "ASLANT_START_RATE", 100),
             tenant_start_rate=_number(env, "ASLANT_TENANT_START_RATE", 0),
             max_running=_number(env, "ASLANT_MAX_RUNNING", 0),

@@ -1,24 +1,44 @@
-"""boto3 clients: made on first use, one per service and region, and kept for the life of the process."""
+"""boto3 clients: made on first use, one per service, region and credentials, and kept for the life of the process."""
 
 from __future__ import annotations
 
 import threading
-from typing import Any, cast
+from contextvars import ContextVar
+from typing import Any, NamedTuple, cast
 
 _lock = threading.Lock()
-_clients: dict[tuple[str, str], Any] = {}
+_clients: dict[tuple[Any, ...], Any] = {}
+_CONFINED = frozenset({"dynamodb", "s3"})  # services whose requests are those of a tenant
+
+
+class Credentials(NamedTuple):
+    access_key: str
+    secret_key: str
+    token: str
+
+
+_credentials: ContextVar[Credentials | None] = ContextVar("credentials", default=None)
+
+
+def confine(credentials: Credentials | None) -> None:
+    """Tables and the bucket are reached with these credentials from now on, in this thread; None ends that."""
+    _credentials.set(credentials)
 
 
 def client(service: str, region: str, *, read_timeout: float = 60) -> Any:
     """The boto3 client of a service. boto3 is imported here: it takes longer than everything else in a function."""
-    key = (service, region)
+    own = _credentials.get() if service in _CONFINED else None
+    key = (service, region, own)
     with _lock:  # making clients is not thread-safe, using them is
         if key not in _clients:
             import boto3
             from botocore.config import Config
 
             config = Config(connect_timeout=5, read_timeout=read_timeout, retries={"max_attempts": 3, "mode": "standard"})
-            _clients[key] = cast(Any, boto3).client(service, region_name=region, config=config)
+            given = {} if own is None else {
+                "aws_access_key_id": own.access_key, "aws_secret_access_key": own.secret_key, "aws_session_token": own.token,
+            }  # fmt: skip
+            _clients[key] = cast(Any, boto3).client(service, region_name=region, config=config, **given)
         return _clients[key]
 
 
