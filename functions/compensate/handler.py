@@ -12,4 +12,4 @@ from functions.compensate import logic
 @step("compensate", CompensateConfig, records=False)
 def handler(config: CompensateConfig, run: StepRun) -> StepResult:
     # Not recorded: what a rollback finds to undo is different when it is repeated.
-    return logic.compensate(config, run, bootstrap.execution_store(run.settings), round(clock.now() * 1000))
+    return logic.compensate(config, run, bootstrap.execution_store(run.settings), lambda: round(clock.now() * 1000))

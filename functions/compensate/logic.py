@@ -1,9 +1,15 @@
-"""Reads step records, turns an execution to rolling_back, and notes what was undone and what was not."""
+"""Reads step records, turns an execution to rolling_back, and notes what was undone and what was not.
+
+Step Functions stops what runs beside a step that fails, but not the functions: what is still done when the undoing begins is
+waited for, and what ends later is noted as not undone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from aslant import compensation
 from aslant.configs.compensate import CompensateConfig
@@ -11,15 +17,30 @@ from aslant.contracts import Json, StepResult
 from aslant.errors import ConflictError, RollbackIncomplete
 from aslant.executions.launch import machine_input
 from aslant.executions.records import Execution
-from aslant.executions.states import TRANSITIONS
+from aslant.executions.states import ACTIVE, TRANSITIONS
 from aslant.executions.store import ExecutionStore
 from aslant.step import StepRun, result
 
+_SPARE = 5.0  # seconds of an attempt that are kept for what comes after waiting
 _TIMES = 10  # that a record somebody else changes at the same moment is written again
 
 
-def compensate(config: CompensateConfig, run: StepRun, store: ExecutionStore, now: int) -> StepResult:
-    """Carries out one action of a rollback. `now` is epoch milliseconds. Raises RollbackIncomplete."""
+class Standing(NamedTuple):
+    """What is to be undone, newest completion first, and the labels of steps that are still being done."""
+
+    undo: list[dict[str, Json]]
+    doing: tuple[str, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(map(compensation.label, self.undo)) + self.doing
+
+
+def compensate(
+    config: CompensateConfig, run: StepRun, store: ExecutionStore, now: Callable[[], int],
+    sleep: Callable[[float], None] = time.sleep,
+) -> StepResult:
+    """Carries out one action of a rollback. `now` gives epoch milliseconds. Raises RollbackIncomplete."""
     if config.action == "values":
         table = config.reads.get(config.step) or {}
         records = store.steps(run.tenant, run.execution, outputs=True)
@@ -28,52 +49,77 @@ def compensate(config: CompensateConfig, run: StepRun, store: ExecutionStore, no
             found["child"][child] = _about(store, run, child, tuple(config.iteration))
         return result(found)
     if config.action == "plan":
-        return result(_plan(config, run, store, now))
-    return result(_finish(config, run, store))
+        return result(_plan(config, run, store, now, sleep))
+    return result(_finish(config, run, store, now()))
 
 
-def _plan(config: CompensateConfig, run: StepRun, store: ExecutionStore, now: int) -> Json:
+def _plan(
+    config: CompensateConfig, run: StepRun, store: ExecutionStore, now: Callable[[], int], sleep: Callable[[float], None]
+) -> Json:
     """{undo, steps, action}: what is undone, newest completion first, and which rollback steps run."""
     decision = compensation.decide(config.request, config.plan)
     nothing: Json = {"action": decision.action, "undo": [], "steps": []}
     if decision.action not in compensation.UNDOING:
         return nothing
-    records = store.steps(run.tenant, run.execution)
     wanted = config.plan.get("undo") or {}
-    stopped: dict[compensation.Place, int] = {}
-    # When a step fails, what runs beside it may not have come to rest yet: then only what has completed is undone.
-    if config.request.get("by") != "failure" and any(one.get("child") for one in wanted.values()):
-        stopped = {
-            place: 1000 * child.changed_at for place, child in _children(store, run).items() if child.status == "cancelled"
-        }
-    undo = compensation.undos(records, wanted, stopped)
-    pending = tuple(map(compensation.label, undo)) + decision.steps
-
+    standing = _standing(run, store, wanted, now())
+    earlier = compensation.undone(store.steps(run.tenant, run.execution))
     failed = config.request.get("by") == "failure"
     by_parent = _by_parent(config)
-    earlier = compensation.undone(records)
 
     def begin(before: Execution) -> bool:
         # Not undone until it is: a rollback that breaks off leaves behind what it did not come to.
+        pending = standing.labels + decision.steps
         if before.status == "rolling_back" or by_parent:
             undone = tuple(dict.fromkeys((*before.undone, *earlier)))
             store.amend(before, replace(before, undone=undone, not_undone=pending))
         elif failed and before.status not in ("pending", "running"):
             return False  # paused or cancelled at this moment: a later run finds the failure again, if there is one
         elif "rolling_back" in TRANSITIONS[before.status]:
-            after = replace(before, status="rolling_back", changed_at=now, finished_at=None, not_undone=pending)
+            after = replace(before, status="rolling_back", changed_at=now(), finished_at=None, not_undone=pending)
             store.transition(before, after, by="rollback", reason=decision.action)
         return True
 
     if not _change(run, store, begin):
         return nothing | {"action": "fail"}
-    return {"action": decision.action, "undo": undo, "steps": list(decision.steps)}
+    if standing.doing:
+        pause = 0.1
+        while standing.doing and run.remaining() > _SPARE + pause:
+            sleep(pause)
+            pause = min(5.0, 1.5 * pause)
+            standing = _standing(run, store, wanted, now())
+        if not _change(run, store, begin):
+            return nothing | {"action": "fail"}
+    return {"action": decision.action, "undo": standing.undo, "steps": list(decision.steps)}
 
 
-def _finish(config: CompensateConfig, run: StepRun, store: ExecutionStore) -> Json:
+def _standing(run: StepRun, store: ExecutionStore, wanted: Mapping[str, Mapping[str, Json]], now: int) -> Standing:
+    """`wanted` has the steps with a compensation, as in `compensation.undos`."""
+    children = _children(store, run) if any(one.get("child") for one in wanted.values()) else {}
+    records = store.steps(run.tenant, run.execution)
+    ended = {(record.step, record.iteration) for record in records if record.status in ("completed", "failed")}
+    mine = {place: child for place, child in children.items() if place[0] in wanted and place not in ended}
+    # A child that was stopped, or that ended when nobody listened any more.
+    stopped = {place: 1000 * child.changed_at for place, child in mine.items() if child.status in ("cancelled", "completed")}
+    doing = [
+        record.label for record in records
+        if record.status == "running" and not record.native and record.step in wanted
+        and (record.lease_until or 0) > 1000 * now
+    ]
+    doing += [
+        compensation.label({"step": step, "iteration": iteration})
+        for (step, iteration), child in mine.items() if child.status in ACTIVE
+    ]
+    return Standing(compensation.undos(records, wanted, stopped), tuple(doing))
+
+
+def _finish(config: CompensateConfig, run: StepRun, store: ExecutionStore, now: int) -> Json:
     """{undone, not_undone}: labels of steps, and ids of rollback steps that failed among what was not undone."""
     made = compensation.outcome(config.undo, config.results, config.steps)
-    left = made.not_undone + made.failed
+    wanted = config.plan.get("undo") or {} if config.decided in compensation.UNDOING else {}
+    planned = {compensation.label(one) for one in config.undo}
+    late = tuple(label for label in _standing(run, store, wanted, now).labels if label not in planned)
+    left = late + made.not_undone + made.failed
 
     def note(before: Execution) -> bool:
         if before.status == "rolling_back" or _by_parent(config):

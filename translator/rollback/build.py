@@ -31,6 +31,7 @@ ASKED = "finally"  # the key of the request that asks for `finally`
 OURS = frozenset({PLAN, READ, FINISH, PICK, VALUES, DONE, ENDING, LATE, UNDO_LOOP})
 _ATTEMPTS = 3
 _LIMIT = 60.0  # seconds
+_WAITING = 900.0  # seconds at most until what is still done has come to rest: no function runs longer
 _UNSAID = 300.0  # seconds for an attempt to undo where nothing says how long it may take
 _COMPOSITE = frozenset({"parallel", "foreach", "choice", "wait"})
 
@@ -96,7 +97,8 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
         inner = {one.id: f"{undo_id(step.id)}: {one.id}" for part in compensation.inner() for one in _with_inner(part)}
         renamed[step.id] = inner
         undos.append(replace(
-            _limited(_with_ids(compensation, inner), limit), id=undo_id(step.id), name=compensation.name or f"undo {step.label}",
+            _limited(_with_ids(compensation, inner), limit), id=undo_id(step.id),
+            name=compensation.name or f"undo {step.label}",
             depends_on=(Edge(PICK, (step.id,), at=compensation.at),), retry=_retry(compensation), output_key="",
         ))
     at = workflow.at
@@ -125,7 +127,8 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
     )  # fmt: skip
     loops = [loop] if undone else []
     undoing = (
-        _own(PLAN, at), *loops, _own(READ, at, depends_on=(Edge(UNDO_LOOP if undone else PLAN),)), *rollback,
+        _own(PLAN, at, limit=_WAITING if undone else _LIMIT), *loops,
+        _own(READ, at, depends_on=(Edge(UNDO_LOOP if undone else PLAN),)), *rollback,
     )  # fmt: skip
     last = [step.id for step in rollback] or [READ]
     if ending:
@@ -150,9 +153,9 @@ def _made(workflow: Workflow, steps: tuple[Step, ...]) -> Workflow:
     )
 
 
-def _own(id: str, at: Position, depends_on: tuple[Edge, ...] = ()) -> Step:
+def _own(id: str, at: Position, depends_on: tuple[Edge, ...] = (), limit: float = _LIMIT) -> Step:
     """A step of this module's: it takes moments, and a function that is killed or hangs must not end the rollback."""
-    return Step(id, KIND, at, depends_on=depends_on, timeout=_LIMIT, retry=Retry(max_attempts=4, at=at))
+    return Step(id, KIND, at, depends_on=depends_on, timeout=limit, retry=Retry(max_attempts=4, at=at))
 
 
 def _limited(step: Step, limit: float = _UNSAID) -> Step:

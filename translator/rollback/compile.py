@@ -161,6 +161,8 @@ def _fill(
             "action": Literal("finish"), "request": request, "undo": Attribute(Slot("output", PLAN), "undo"),
             "results": Slot("output", UNDO_LOOP) if undoing.undone else [],
             "steps": {step.id: Slot("status", step.id) for step in workflow.rollback},
+            **({"decided": Attribute(Slot("output", PLAN), "action"), "plan": as_literals({"undo": plan["undo"]})}
+               if undoing.undone else {}),
         },
     }
     conditions = {

@@ -13,6 +13,7 @@ from aslant import bootstrap
 from aslant.errors import ConflictError, RollbackIncomplete
 from aslant.executions.family import adopted
 from aslant.executions.records import Child, Execution, Run, StepRecord
+from functions.compensate import logic
 from functions.compensate.handler import handler
 from tests.unit.executions.memory import MemoryExecutions
 
@@ -160,17 +161,17 @@ def test_a_child_that_was_stopped_with_its_parent_is_undone_first(store: MemoryE
     assert about["execution"]["parent"] == {"execution": "exec-0001", "step": "call", "iteration": [1], "attempt": 1}
 
 
-@pytest.mark.parametrize("status", ["failed", "completed", "running"])
-def test_a_child_that_was_not_stopped_is_undone_by_what_is_recorded_of_its_step(store: MemoryExecutions, status: str) -> None:
-    child_of(store, "k", status)
+def test_a_child_that_failed_has_undone_itself(store: MemoryExecutions) -> None:
+    child_of(store, "k", "failed")
     become(store, "rolling_back")
     assert call("plan", plan=STOPPED, request={"by": "request"})["undo"] == [{"step": "charge", "iteration": []}]
 
 
-def test_a_failure_undoes_no_child_that_is_beside_it(store: MemoryExecutions) -> None:
-    child_of(store, "k", "cancelled")
+@pytest.mark.parametrize("status", ["cancelled", "completed"])
+def test_a_failure_undoes_a_child_beside_it_however_it_came_to_rest(store: MemoryExecutions, status: str) -> None:
+    child_of(store, "k", status)
     plan = STOPPED | {"rules": [{"errors": ["NetworkError"], "action": "compensate"}]}
-    assert call("plan", plan=plan)["undo"] == [{"step": "charge", "iteration": []}]
+    assert call("plan", plan=plan)["undo"] == [{"step": "call", "iteration": [1]}, {"step": "charge", "iteration": []}]
 
 
 def test_what_a_parent_undoes_keeps_its_status(store: MemoryExecutions) -> None:
@@ -183,3 +184,61 @@ def test_what_a_parent_undoes_keeps_its_status(store: MemoryExecutions) -> None:
     found = store.read(*KEY)
     assert found is not None and (found.status, found.undone, found.not_undone) == (
         "cancelled", ("charge", "reserve[1]", "reserve[0]"), ())
+
+
+def moving(store: MemoryExecutions, monkeypatch: pytest.MonkeyPatch, *looks: list[StepRecord]) -> list[float]:
+    """Lets each look at the records see the next state of things; the pauses between them."""
+    told, pauses = list(looks), list[float]()
+    monkeypatch.setattr(store, "steps", lambda tenant, id, outputs=False: tuple(told[0]))
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(told) > 1:
+            del told[0]
+
+    monkeypatch.setattr(logic.compensate, "__defaults__", (sleep,))
+    return pauses
+
+
+def test_what_is_still_done_is_waited_for_and_undone_as_well(store: MemoryExecutions, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = StepRecord("charge", (), "running", lease_until=10**18)
+    other = StepRecord("elsewhere", (), "running", lease_until=10**18)  # has no compensation
+    first = StepRecord("reserve", (0,), "completed", finished_at=10)
+    ended = replace(begun, status="completed", finished_at=50)
+    pauses = moving(store, monkeypatch, [first, begun, other], [first, begun, other], [first, ended, other])
+    assert [one["step"] for one in call("plan")["undo"]] == ["charge", "reserve"] and len(pauses) == 2
+    found = store.read(*KEY)
+    assert found is not None and (found.status, found.not_undone) == ("rolling_back", ("charge", "reserve[0]", "report"))
+
+
+def test_nobody_waits_for_a_function_that_was_killed(store: MemoryExecutions, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses = moving(store, monkeypatch, [StepRecord("charge", (), "running", lease_until=1)])
+    assert call("plan")["undo"] == [] and pauses == []
+
+
+def test_a_child_that_is_being_stopped_is_waited_for(store: MemoryExecutions, monkeypatch: pytest.MonkeyPatch) -> None:
+    child_of(store, "k", "running")
+
+    def sleep(seconds: float) -> None:
+        found = store.read("acme", "k")
+        assert found is not None and found.status == "running", "it came to rest, and is waited for all the same"
+        store.transition(found, replace(found, status="cancelled"), by="engine")
+
+    monkeypatch.setattr(logic.compensate, "__defaults__", (sleep,))
+    plan = STOPPED | {"rules": [{"errors": ["NetworkError"], "action": "compensate"}]}
+    assert [one["step"] for one in call("plan", plan=plan)["undo"]] == ["call", "charge"]
+
+
+def test_what_ends_after_the_plan_is_noted_as_not_undone(store: MemoryExecutions, monkeypatch: pytest.MonkeyPatch) -> None:
+    become(store, "rolling_back")
+    moving(store, monkeypatch, [
+        StepRecord("charge", (), "completed", finished_at=60), StepRecord("reserve", (0,), "completed", finished_at=10),
+        StepRecord("undo reserve", (0,), "completed", finished_at=55),
+    ])  # fmt: skip
+    planned = {"undo": [{"step": "reserve", "iteration": [0]}], "results": [True], "steps": {}}
+    with pytest.raises(RollbackIncomplete, match="charge"):
+        call("finish", plan={"undo": {"charge": {}, "reserve": {}}}, decided="rollback", **planned)
+    found = store.read(*KEY)
+    assert found is not None and (found.undone, found.not_undone) == (("reserve[0]",), ("charge",))
+    # Where the failure was to undo nothing, nothing is left either.
+    assert call("finish", plan={"undo": {"charge": {}}}, decided="fail", undo=[], results=[], steps={})["not_undone"] == []

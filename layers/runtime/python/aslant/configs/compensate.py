@@ -25,6 +25,8 @@ class CompensateConfig(Config):
     """Its iteration."""
     reads: dict[str, Any] = Field(default_factory=dict)
     """What is read, by the step that is undone: see `aslant.compensation.values`."""
+    decided: str = ""
+    """What the plan has decided: rollback, compensate, cancel or fail."""
     undo: list[Any] = Field(default_factory=list)
     """What was to be undone, in that order."""
     results: list[Any] = Field(default_factory=list)
