@@ -47,6 +47,8 @@ def compensate(
         found = compensation.values(records, table, config.iteration)
         if (child := table.get("child")) and found["child"][child] is None:
             found["child"][child] = _about(store, run, child, tuple(config.iteration))
+        if child:
+            found["child"][child] = _in_its_latest_run(store, run.tenant, found["child"][child])
         return result(found)
     if config.action == "plan":
         return result(_plan(config, run, store, now, sleep))
@@ -155,6 +157,17 @@ def _about(store: ExecutionStore, run: StepRun, step: str, iteration: tuple[int,
         return None
     own = [one for one in store.runs(child.tenant, child.id) if one.own]
     return machine_input(store.input(child.tenant, child.id), child, own[-1]) if own else None
+
+
+def _in_its_latest_run(store: ExecutionStore, tenant: str, given: Json) -> Json:
+    """What a child was started with, for its latest run: it may have been replayed since the step recorded this, and what an
+    earlier run does is stopped as late.
+    """
+    info = given.get("execution") if isinstance(given, dict) else None
+    child = store.read(tenant, str(info.get("id"))) if isinstance(info, dict) else None
+    if not isinstance(given, dict) or not isinstance(info, dict) or child is None:
+        return given
+    return {**given, "execution": {**info, "run": child.run}}
 
 
 def _change(run: StepRun, store: ExecutionStore, change: Callable[[Execution], bool]) -> bool:

@@ -215,6 +215,9 @@ class Again:
         for child, found in self._children(execution):
             if aside.why_step(child.step, child.iteration) is not None:
                 self._forget(found, number, lambda record: True, lambda at: True)
+                for each in (found, *(inner for _, inner in family.descendants(found))):
+                    if each.undone or each.not_undone:  # of what is forgotten: the next run does all of it again
+                        family.store.amend(each, replace(each, undone=(), not_undone=()))
                 continue
             if aside.checkpoint is not None:
                 self._forget(found, number, _later(aside.checkpoint.at), _after(aside.checkpoint.at))
