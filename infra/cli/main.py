@@ -26,6 +26,7 @@ COMMANDS = {
     "new": "write a commented starter definition",
     "validate": "check definitions and report what is wrong with them",
     "compile": "turn a definition into an AWS Step Functions state machine",
+    "estimate": "say what an execution of a definition costs",
     "graph": "draw a definition (Mermaid, Graphviz or SVG)",
     "convert": "rewrite a definition in another dialect",
     "run": "run a definition on this machine",
@@ -60,6 +61,12 @@ _SHARED = {
     **dict.fromkeys(("approvals", "approve", "reject", "answer"), "answers"),
     **dict.fromkeys(("pause", "resume", "retry", "restore", "rerun", "cancel", "rollback"), "control"),
 }
+# What other tools call commands, and what is written here.
+_INSTEAD = {
+    "logs": "aslant events ID or aslant show ID", "replay-dlq": "aslant triggers replay", "init": "aslant new NAME",
+    "check": "aslant validate FILE", "lint": "aslant validate FILE", "test": "aslant run FILE", "deploy": "aslant push FILE",
+    "publish": "aslant push FILE", "stop": "aslant cancel ID", "status": "aslant show ID", "ls": "aslant list",
+}
 _EXAMPLES = """\
 examples:
   aslant new hello                      write hello.yaml, a first workflow
@@ -93,7 +100,7 @@ class _Parser(argparse.ArgumentParser):
             known = message.split("choose from ", 1)[1].rstrip(")").replace("'", "").split(", ")
             close = difflib.get_close_matches(given, known, 1)
             message = message.split(": invalid choice", 1)[0] + f": there is no {given!r}"
-            message += f"; did you mean {close[0]}?" if close else f" (choose from {', '.join(known)})"
+            message += f"; write {_INSTEAD[given]}" if given in _INSTEAD else f"; did you mean {close[0]}?" if close else f" (choose from {', '.join(known)})"
         super().error(message)
 
 

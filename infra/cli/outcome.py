@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from aslant.executions.view import counted
-from infra.cli.watch import duration, reason, to_the_point
+from infra.cli.watch import duration, reason, settled_of, to_the_point
 from infra.local.progress import Child, Status, StepRun, nested
 from infra.local.runner import RunError, RunResult
 from translator.asl.escalations import escalated_id
@@ -50,7 +50,7 @@ def _asked(step: Step, workflow: Workflow) -> Iterator[str]:
 def as_text(result: RunResult, sources: Mapping[str, str]) -> str:
     """A closing line, and after a failure the step, the reason, its place and where to look next."""
     done, total = counted(run.status for run in result.steps if run.type != "rollback")
-    counts = f"{done} of {total} steps settled"
+    counts = settled_of(done, total)
     lines = []
     if result.simulated:
         lines.append(f"simulated: {', '.join(map(visible, result.simulated))}")

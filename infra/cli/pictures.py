@@ -11,7 +11,7 @@ from aslant.executions.records import Failure
 from aslant.executions.states import ACTIVE
 from aslant.executions.view import ExecutionView, StepView
 from infra.cli.output import colours, console
-from infra.cli.watch import LONGEST_REASON, duration, to_the_point
+from infra.cli.watch import LONGEST_REASON, duration, settled_of, to_the_point
 from translator.reporting import visible
 
 Line = list[tuple[str, str]]  # text and style
@@ -82,7 +82,7 @@ def heading(view: ExecutionView) -> list[Line]:
     paused = f", paused {duration(view.paused / 1000)}" if view.paused else ""
     lines: list[Line] = [
         [(visible(one.workflow or "?"), "bold"), (f" {visible(one.version)}  ", ""), (visible(one.id), "dim")],
-        [(status, STYLES.get(one.status, "")), (f"  {view.done} of {view.total} steps settled, {duration(view.duration / 1000)}"
+        [(status, STYLES.get(one.status, "")), (f"  {settled_of(view.done, view.total)}, {duration(view.duration / 1000)}"
             f"{paused}, started {when(one.started_at)} by {visible(one.user or '?')}", "")],
     ]  # fmt: skip
     if one.run > 1:

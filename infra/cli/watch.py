@@ -37,6 +37,11 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
+def settled_of(done: int, total: int) -> str:
+    """`2 of 3 steps settled`."""
+    return f"{done} of {total} {'step' if total == 1 else 'steps'} settled"
+
+
 def reason(run: StepRun) -> str:
     """Why a step failed, in one line: the error's name and the beginning of its message."""
     message = " ".join(to_the_point(run.message, run.label).split())

@@ -285,7 +285,8 @@ _OTHERS = {  # the key that is known in this place, and the hint
     "retry_on": ("retry", "write `retry: {on: […]}`"), "retry_policy": ("retry", "did you mean `retry`?"),
     "retries": ("retry", "write `retry: {max_attempts: …}`"), "max_retries": ("retry", "write `retry: {max_attempts: …}`"),
     "max_attempts": ("retry", "write `retry: {max_attempts: …}`"), "needs": ("depends_on", "did you mean `depends_on`?"),
-    "if": ("when", "did you mean `when`?"), "condition": ("when", "did you mean `when`?"),
+    "on": ("triggers", "did you mean `triggers`?"), "if": ("when", "did you mean `when`?"),
+    "condition": ("when", "did you mean `when`?"),
 }
 
 

@@ -31,6 +31,20 @@ def test_the_version_is_that_of_the_installed_project(capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == f"aslant {installed}\n"
 
 
+def test_a_command_that_is_called_otherwise_here_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["logs", "3f2a"]) == 2
+    assert "there is no 'logs'; write aslant events ID" in capsys.readouterr().err
+
+
+def test_an_estimate_is_the_report_of_a_compilation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "one.yaml"
+    file.write_text("name: one\nsteps: [{id: a, type: wait, config: {duration: 1s}}]\n", encoding="utf-8")
+    assert main(["estimate", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert main(["compile", str(file), "--report"]) == 0
+    assert told and told == capsys.readouterr().out
+
+
 def test_without_a_command_help_goes_to_standard_error_as_a_usage_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "commands:" in capsys.readouterr().err
