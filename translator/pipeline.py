@@ -13,6 +13,7 @@ from translator.asl.estimate import Estimate, estimate
 from translator.asl.execution_type import Kind, check_execution_type, kind_of
 from translator.asl.limits import MAX_BYTES
 from translator.asl.machine import emit_machine
+from translator.asl.needs import Needs, needs_of
 from translator.asl.ordering import Arrangement
 from translator.diagnostics import Diagnostic, Findings, Position, Severity, TranslatorError
 from translator.dialects.registry import read as read_dialect
@@ -80,6 +81,16 @@ class Compilation:
     def type(self) -> Kind:
         """The kind of execution: STANDARD or EXPRESS."""
         return kind_of(self.workflow)
+
+    @property
+    def needs(self) -> Needs:
+        """What the machine calls."""
+        return needs_of(self.definition)
+
+    @property
+    def part_needs(self) -> dict[str, Needs]:
+        """The same for `parts`, by their placeholders."""
+        return {place: needs_of(definition) for place, definition in self.parts.items()}
 
     def bind(self, targets: Mapping[str, str]) -> str:
         """The definition as JSON text, with placeholder names replaced by ARNs or names. Raises KeyError for a lacking one."""

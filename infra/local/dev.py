@@ -20,17 +20,18 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from aslant import bootstrap, completions, triggers
+from aslant import bootstrap
 from aslant.adapters import clients
 from aslant.errors import StepError
 from aslant.executions.records import Execution
 from aslant.settings import Settings
+from infra.inventory import API, NOTICES, PUBLISH_EVENTS, QUEUES, RECORD_EXECUTION
 from infra.local import kept_events, provision
 from infra.local.cloud import LocalCloud
 from infra.local.gateway import gateway
 from infra.local.home import Address, Home
 from infra.local.issuer import ISSUER, PATH, Issuer
-from infra.local.provision import NOTICES, TENANT
+from infra.local.provision import TENANT
 from infra.local.runner import environment, registered_skills
 from infra.local.server import Server
 from infra.local.variables import variables
@@ -140,7 +141,7 @@ def dev(
         server = stack.enter_context(Server(port))
         issuer = Issuer(home.path)
         api_at = port and port + 1 if api_port is None else api_port
-        api = stack.enter_context(Server(api_at, gateway(cloud.functions, provision.API, issuer.keys)))
+        api = stack.enter_context(Server(api_at, gateway(cloud.functions, API, issuer.keys)))
         stack.enter_context(variables({
             "ASLANT_TOKEN_ISSUER": ISSUER, "ASLANT_TOKEN_KEYS": api.url + PATH,
             "ASLANT_PUBLIC_URL": os.environ.get("ASLANT_PUBLIC_URL") or api.url,
@@ -161,14 +162,13 @@ def _connect(cloud: LocalCloud, settings: Settings, *, warm: bool) -> None:
             events.create_event_bus(Name=settings.event_bus)
     cloud.function(kept_events.FUNCTION, kept_events.keeper(dynamodb))
     cloud.rule("aslant-events", kept_events.PATTERN, kept_events.FUNCTION, bus=settings.event_bus)
-    cloud.rule("aslant-executions", NOTICES, provision.RECORD_EXECUTION)
-    cloud.queue(triggers.QUEUE, triggers.ROUTER, dead=triggers.DEAD, receives=triggers.MAX_RECEIVES)
-    for name, pattern in triggers.RULES.items():
-        cloud.rule(name, pattern, triggers.QUEUE, bus=settings.event_bus, service="sqs")
-    cloud.queue(completions.QUEUE, completions.FUNCTION, dead=completions.DEAD, receives=completions.MAX_RECEIVES)
-    cloud.rule(completions.RULE, completions.PATTERN, completions.QUEUE, bus=settings.event_bus, service="sqs")
+    cloud.rule("aslant-executions", NOTICES, RECORD_EXECUTION)
+    for queue in QUEUES:
+        cloud.queue(queue.name, queue.function, dead=queue.dead, receives=queue.receives)
+        for name, pattern in queue.rules.items():
+            cloud.rule(name, pattern, queue.name, bus=settings.event_bus, service="sqs")
     for table in (settings.executions_table, settings.catalog_table):
-        cloud.stream(table, provision.PUBLISH_EVENTS)
+        cloud.stream(table, PUBLISH_EVENTS)
     if settings.notify_topic == provision.NOTIFY_TOPIC:
         cloud.client("sns").create_topic(Name=provision.NOTIFY_TOPIC.rpartition(":")[2])
     if settings.email_from:

@@ -8,10 +8,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from aslant import completions, keys, sla, triggers
-from aslant.approvals import service as approvals
+from aslant import keys
 from aslant.settings import Settings
-from aslant.step_types import INTERNAL, STEP_TYPES, function_name
+from infra.inventory import SERVICES, STEPS, FunctionSpec
 from infra.local.cloud import LocalCloud
 from infra.local.functions import ACCOUNT, Handler
 from translator.pipeline import Compilation, MissingWorkflow
@@ -19,23 +18,6 @@ from translator.pipeline import Compilation, MissingWorkflow
 TENANT = "default"  # what a step takes without one, as in executions that were started by hand
 NOTIFY_TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:aslant-notifications"
 EMAIL_FROM = "workflows@example.com"
-
-# Functions that are no steps, by their names, with the module of each handler.
-PUBLISH_EVENTS, RECORD_EXECUTION, API = "aslant-publish-events", "aslant-record-execution", "aslant-api"
-PUBLISH_DEFINITION = "aslant-publish-definition"
-SERVICES: Mapping[str, str] = {
-    PUBLISH_EVENTS: "functions.publish_events.handler",
-    RECORD_EXECUTION: "functions.record_execution.handler",
-    approvals.FUNCTION: "functions.approvals.handler",
-    sla.FUNCTION: "functions.watch_sla.handler",
-    triggers.FUNCTION: "functions.start_execution.handler",
-    triggers.ROUTER: "functions.route_event.handler",
-    completions.FUNCTION: "functions.notify_completion.handler",
-    PUBLISH_DEFINITION: "functions.publish_definition.handler",
-    API: "functions.api.handler",
-}
-# What Step Functions says about executions.
-NOTICES: Mapping[str, Any] = {"source": ["aws.states"], "detail-type": ["Step Functions Execution Status Change"]}
 
 Wrap = Callable[[Handler], Handler]
 
@@ -65,28 +47,25 @@ def register_functions(
     machines = [*compilations, *(one.rollback for one in compilations if one.rollback is not None)]
     types = {step_type for machine in machines for step_type in machine.functions.values()}
     for step_type in sorted(types):
-        cloud.function(function_name(step_type), wrap(_handler(_module(step_type), warm)))
-    return {step_type: function_name(step_type) for step_type in types}
+        _register(cloud, STEPS[step_type], wrap, warm)
+    return {step_type: STEPS[step_type].name for step_type in types}
 
 
 def register_everything(cloud: LocalCloud, wrap: Wrap, *, warm: bool) -> None:
     """Registers the functions of all step types, whatever is published later, and those that keep the records."""
-    for step_type in (*(name for name, kind in STEP_TYPES.items() if not kind.native), *INTERNAL):
-        cloud.function(function_name(step_type), wrap(_handler(_module(step_type), warm)))
-    for name, module in SERVICES.items():
-        cloud.function(name, _handler(module, warm))
+    for spec in STEPS.values():
+        _register(cloud, spec, wrap, warm)
+    for spec in SERVICES:
+        _register(cloud, spec, lambda handler: handler, warm)
+
+
+def _register(cloud: LocalCloud, spec: FunctionSpec, wrap: Wrap, warm: bool) -> None:
+    cloud.function(spec.name, wrap(_handler(spec.module, warm)), timeout=spec.timeout)
 
 
 def _handler(module: str, warm: bool) -> Handler:
     handler: Handler = importlib.import_module(module).handler if warm else _lazy(module)
     return handler
-
-
-def _module(step_type: str) -> str:
-    """The module of a step type's handler."""
-    if step_type in INTERNAL:
-        return f"functions.{INTERNAL[step_type].folder}.handler"
-    return f"functions.steps.{STEP_TYPES[step_type].folder}.handler"
 
 
 def _lazy(module: str) -> Handler:

@@ -27,6 +27,7 @@ from aslant.approvals.rules import Person
 from aslant.errors import ApprovalClosed, InvalidTransition, StepError
 from aslant.ports import StepKey
 from functions.publish_definition.logic import publish
+from infra import inventory
 from infra.local import kept_events, provision
 from infra.local.dev import Dev, dev
 from infra.local.home import Home
@@ -147,7 +148,7 @@ def trouble(world: World, running: Dev) -> Iterator[None]:
     bootstrap.steps = lambda settings: MortalSteps(steps(settings), world.maybe_kill, world.note_lost)
     DynamoHandler.call_action = throttled  # type: ignore[method-assign]
     functions = running.cloud._runtime.functions
-    for name, wrap in ((provision.RECORD_EXECUTION, _unreliable), (provision.PUBLISH_EVENTS, _mortal_publisher)):
+    for name, wrap in ((inventory.RECORD_EXECUTION, _unreliable), (inventory.PUBLISH_EVENTS, _mortal_publisher)):
         running.cloud.function(name, wrap(world, functions.find(name).handler))
     skill = functions.find("aslant-skill").handler
     running.cloud.function("aslant-skill", _measured(world, skill))

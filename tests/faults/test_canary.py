@@ -19,6 +19,7 @@ from aslant import bootstrap, skills
 from aslant.approvals.rules import Person
 from aslant.errors import StepError
 from functions.publish_definition.logic import publish
+from infra import inventory
 from infra.cli.main import main
 from infra.local import provision
 from infra.local.dev import Dev, dev
@@ -180,13 +181,13 @@ def test_a_secret_is_found_nowhere(callee: Any, tmp_path: Path, monkeypatch: pyt
     try:
         with dev(home, port=0, time_scale=20) as running:
             running.store_secrets({"canary": CANARY, "slug": SLUG})
-            publisher = running.cloud._runtime.functions.find(provision.PUBLISH_EVENTS).handler
+            publisher = running.cloud._runtime.functions.find(inventory.PUBLISH_EVENTS).handler
 
             def listening(event: Any, context: Any) -> Any:
                 streamed.append(json.dumps(event, default=str, ensure_ascii=False))
                 return publisher(event, context)
 
-            running.cloud.function(provision.PUBLISH_EVENTS, listening)
+            running.cloud.function(inventory.PUBLISH_EVENTS, listening)
             running.cloud.function("listener", lambda event, context: events.append(json.dumps(event, ensure_ascii=False)))
             running.cloud.rule("everything", {"account": [{"exists": True}]}, "listener")
             publish(
