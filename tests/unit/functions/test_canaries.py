@@ -8,13 +8,15 @@ import importlib
 import json
 import traceback
 import urllib.parse
+from pathlib import Path
 
 import pytest
 
 from aslant import bootstrap, skills
 from aslant.errors import ServerError
+from aslant.kubernetes import Access, Kubernetes
 from aslant.model_ports import ModelAnswer, ModelRequest
-from aslant.ports import HttpRequest, HttpResponse
+from aslant.ports import CommandEnd, HttpRequest, HttpResponse, QueryResult
 from aslant.secrets import Redactor
 
 CANARY = 'Can4ry/+ü"\'\\&<x>-4711 tail'
@@ -22,7 +24,8 @@ MEMBER = "m3mber-of-JSON"
 SHORT = "pw+7"
 TEXT = {"canary": CANARY, "short": SHORT, "lines": f"first-line-of-it\n{MEMBER}\n",
         "object": json.dumps({"user": "ada", "password": [SHORT], "deep": {"token": {"value": MEMBER}}, "pin": 987_654_321})}
-VALUES = {"canary": [CANARY], "short": [SHORT], "lines": [MEMBER], "object": [SHORT, MEMBER, "987654321"]}
+DSN = "postgresql://ada:m3mber-of-JSON@db.example.com/orders"
+VALUES = {"dsn": [MEMBER], "canary": [CANARY], "short": [SHORT], "lines": [MEMBER], "object": [SHORT, MEMBER, "987654321"]}
 WHOLE = (CANARY, SHORT, MEMBER, "987654321")
 PIECE = 8  # characters of a secret that may not be seen together
 
@@ -119,6 +122,16 @@ class Outside:
     def read(self, data, content_type, url, query, timeout):
         return {"title": self._answer(f"{data.decode()} {url} {query.xpath}"), "elements": [], "found": 0}
 
+    def permits(self, name):
+        return True
+
+    def run(self, request, line=None):
+        text = self._answer(repr(request))
+        if line is None:
+            return [QueryResult([("a", "text")], [[text]], None, True)]
+        line("stdout", text)
+        return CommandEnd(0, text.encode(), text.encode())
+
     def ask(self, request: ModelRequest) -> ModelAnswer:
         return ModelAnswer(self._answer(repr(request)), 1, 1)
 
@@ -129,17 +142,21 @@ def places(monkeypatch):
 
     class Store:
         def get(self, tenant, name):
-            return TEXT[name]
+            return TEXT.get(name, DSN)
 
     monkeypatch.setattr(bootstrap, "secrets", lambda settings: Store())
     monkeypatch.setenv("ASLANT_EMAIL_FROM", "me@example.com")
 
     def choose(fails: bool, secrets: list[str]) -> None:
         outside = Outside(fails, secrets)
-        for port in ("http", "topics", "mailer", "events", "functions", "post", "template_post", "artifacts", "pages"):
+        for port in ("http", "topics", "mailer", "events", "functions", "post", "template_post", "artifacts", "pages", "commands"):
             monkeypatch.setattr(bootstrap, port, lambda settings: outside, raising=False)
         monkeypatch.setattr(bootstrap, "models", lambda settings, config, endpoint=None: outside)
         monkeypatch.setattr(bootstrap, "smtp_post", lambda settings, smtp: outside)
+        for port in ("database", "data_api", "partiql", "athena"):
+            monkeypatch.setattr(bootstrap, port, lambda settings, *where: outside)
+        monkeypatch.setattr(bootstrap, "cluster", lambda settings, name, tenant, redactor, remaining: Kubernetes(
+            Access("https://cluster", "t0ken"), outside, remaining, sleep=lambda seconds: None))
 
     return choose
 
@@ -191,7 +208,23 @@ CASES = [
     ("scrape", {"robots": False, "selector": "p"}, {"/url": ["https://example.com/?key=", {"secret": "canary"}]}),
     ("scrape", {"robots": False, "urls": ["", "https://example.com/"], "skip_failed": True, "delay": 0},
      {"/urls/0": ["https://example.com/", {"secret": "short"}], "/xpath": [{"secret": "canary"}]}),
+    ("command", {"command": "say", "args": ["-x", ""]}, {"/args/1": [{"secret": "canary"}], "/stdin": MIXED}),
+    ("command", {"command": "say", "files": {"a": ""}, "env": {}, "expected_exit_codes": [1]},
+     {"/env/KEY": [{"secret": "short"}], "/files/a": [{"secret": "canary"}]}),
+    ("query", {"database": "postgresql", "connection": "dsn", "query": "select $1", "parameters": [""]}, {"/parameters/0": MIXED}),
+    ("query", {"database": "postgresql", "connection": "dsn"}, {"/query": ["select '", {"secret": "canary"}, "'"]}),
+    ("query", {"database": "postgresql", "query": "select 1"}, {"/connection_string": [{"secret": "dsn"}]}),
+    ("deploy", {"manifest": {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "s"}, "stringData": {}}},
+     {"/manifest/stringData/key": MIXED}),
+    ("deploy", {}, {"/manifest": ["a: [", {"secret": "canary"}]}),
+    ("scale", {"replicas": 2}, {"/resource": ["deployment/", {"secret": "canary"}]}),
+    ("scale", {"replicas": 2, "resource": "deployment/web"}, {"/namespace": [{"secret": "short"}]}),
 ]
+
+
+def test_no_step_type_is_left_out():
+    folders = {path.parent.name for path in (Path(__file__).parents[3] / "functions" / "steps").glob("*/handler.py")}
+    assert {step_type for step_type, _, _ in CASES} == folders - {"approval"}  # which is shown to people: tests/faults
 
 
 def test_parts_of_secret_addresses():

@@ -129,6 +129,7 @@ def _spellings(value: str) -> Iterator[str]:
         yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]
     yield html.escape(value)
     yield repr(value)[1:-1]
+    yield repr(data)[2:-1]
     yield data.hex()
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield encode(data).decode()
