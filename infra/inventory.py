@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from aslant import completions, sla, triggers
+from aslant import completions, event_log, sla, triggers
 from aslant.approvals import service as approvals
 from aslant.step_types import INTERNAL, STEP_TYPES, function_name
 
@@ -40,6 +40,8 @@ class Right(StrEnum):
     CALLBACKS = "callbacks"      # answer task tokens
     TIMERS = "timers"            # make schedules that call functions of the installation
     BUS = "bus"                  # put events on the installation's bus
+    EVENT_LOG = "event_log"      # keep events of executions in their table, and read them
+    CONNECTIONS = "connections"  # know and reach those who follow an execution over a WebSocket
     EVENTS = "events"            # put events on any bus of the account that a step names
     MESSAGES = "messages"        # publish to topics
     MAIL = "mail"                # send as the sender of the installation
@@ -138,6 +140,8 @@ SERVICES: tuple[FunctionSpec, ...] = (
     _service(
         completions.FUNCTION, "notify_completion", Right.EXECUTIONS, Right.ARTIFACTS, Right.SECRETS, timeout=300
     ),
+    _service(event_log.FUNCTION, "push_events", Right.EVENT_LOG, Right.CONNECTIONS, asynchronous=True),
+    _service(event_log.STREAM, "stream", Right.EVENT_LOG, Right.CONNECTIONS, Right.EXECUTIONS),  # a WebSocket API calls it
     _service(
         PUBLISH_DEFINITION, "publish_definition", Right.CATALOG, Right.PUBLISH, Right.CREATE_MACHINES, Right.TIMERS,
         memory=1024, timeout=300,
@@ -145,7 +149,8 @@ SERVICES: tuple[FunctionSpec, ...] = (
     _service(REGISTER, "register_workflow", Right.CATALOG, Right.PUBLISH, Right.TIMERS),
     # API Gateway gives up after 30 seconds.
     _service(
-        API, "api", *_ENGINE, Right.PUBLISH, Right.PUBLISHER, Right.SECRETS, Right.LINKS, memory=1024, timeout=29
+        API, "api", *_ENGINE, Right.PUBLISH, Right.PUBLISHER, Right.SECRETS, Right.LINKS, Right.EVENT_LOG, memory=1024,
+        timeout=29,
     ),
 )  # fmt: skip
 FUNCTIONS: Mapping[str, FunctionSpec] = {spec.name: spec for spec in (*STEPS.values(), *SERVICES)}
@@ -180,6 +185,8 @@ class Places:
 
     executions_table: str
     catalog_table: str
+    events_table: str
+    connections_table: str
     bucket: str
     key: str               # an id, an ARN or an alias
     event_bus: str
@@ -191,6 +198,7 @@ class Places:
     token_keys: str = ""
     email_from: str = ""
     public_url: str = ""
+    stream_url: str = ""   # the stage of the WebSocket API
 
 
 def environment(places: Places) -> dict[str, str]:

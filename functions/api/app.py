@@ -12,12 +12,12 @@ from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestUnsupportedContentType, RequestValidationError
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 
-from aslant import bootstrap, observability
-from aslant.access import Caller, caller_of
+from aslant import observability
 from aslant.adapters import clients, tenant_session
-from aslant.errors import AuthenticationError, PayloadTooLarge, StepError
+from aslant.callers import authenticated
+from aslant.errors import PayloadTooLarge, StepError
 from aslant.settings import Settings
-from functions.api import approvals, executions, hooks, links, problems, system, workflows
+from functions.api import approvals, events, executions, hooks, links, problems, system, workflows
 from functions.api import audited as trail
 from functions.api.audited import audited
 from functions.api.description import describe
@@ -28,7 +28,7 @@ from translator.diagnostics import TranslatorError
 
 PREFIX = "/api/v1"
 MAX_BODY = 2_000_000  # bytes
-_ROUTERS = (workflows.router, executions.router, approvals.router, hooks.router, trail.router)
+_ROUTERS = (workflows.router, executions.router, events.router, approvals.router, hooks.router, trail.router)
 
 
 _making = threading.Lock()
@@ -110,15 +110,6 @@ def _permit(router: ApiGatewayResolver) -> None:
         if not caller.may(action, owner):
             trail.refused(router, settings, caller, action)
         caller.require(action, owner)
-
-
-def authenticated(header: str, settings: Settings) -> Caller:
-    """Who an Authorization header stands for. Raises AuthenticationError."""
-    kind, _, token = header.partition(" ")
-    if kind.lower() != "bearer" or not token.strip():
-        raise AuthenticationError("send a token: Authorization: Bearer …")
-    claims = bootstrap.tokens(settings).claims(token.strip())
-    return caller_of(claims, tenant_claim=settings.tenant_claim, roles_claim=settings.roles_claim)
 
 
 @functools.cache

@@ -24,7 +24,8 @@ _TAKES_DEFINITION = (("post", "/workflows"), ("put", "/workflows/{workflow_id}")
 _CHECKPOINT = ("delete", "/executions/{execution_id}/checkpoints/{number}")
 _ALSO = {("post", "/workflows"): "201", ("post", "/workflows/{workflow_id}/execute"): "202",
     ("post", "/hooks/{hook_id}"): "202"}  # with the body of 200
-_EMPTY = {_CHECKPOINT: "204", ("get", "/workflows/{workflow_id}"): "304"}
+_EVENTS = ("get", "/executions/{execution_id}/events")
+_EMPTY = {_CHECKPOINT: "204", _EVENTS: "204", ("get", "/workflows/{workflow_id}"): "304"}
 _TEXTS = {
     ("get", "/workflows/{workflow_id}/versions/{version}"): ("text/plain",),
     ("get", "/workflows/{workflow_id}/diff"): ("text/plain",),
@@ -52,6 +53,8 @@ def describe(app: APIGatewayHttpResolver, prefix: str) -> str:
                 answers[_ALSO[row]] = answers["200"]
             if row in _TEXTS:
                 answers["200"]["content"] = {kind: {"schema": {"type": "string"}} for kind in _TEXTS[row]}
+            if row == _EVENTS:
+                answers["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
             if row in _EMPTY:
                 answers[_EMPTY[row]] = {"description": "nothing more to say"}
             if row == _CHECKPOINT:

@@ -377,3 +377,18 @@ class AuditDocument(Given):
 class AuditPage(Given):
     items: list[AuditDocument]
     next: str | None
+
+
+class EventItem(Given):
+    """An event as it was on the bus (`events/schemas`)."""
+
+    cursor: str
+    event: dict[str, Json]
+
+
+class EventPage(Given):
+    """`over` says that there will be no more; else ask again with `after=` the cursor in `next`."""
+
+    items: list[EventItem]
+    next: str | None
+    over: bool

@@ -10,7 +10,7 @@ from typing import Any
 
 from aslant.executions.states import ACTIVE
 from infra.cli import pictures
-from infra.cli.errors import FINE, UsageError
+from infra.cli.errors import FINE
 from infra.cli.executions import add_id
 from infra.cli.output import put_json
 from infra.cli.target import TENANT, add_json, add_target, connected
@@ -35,24 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    from botocore.exceptions import ClientError
-
-    from aslant.adapters.clients import client, error_code
-    from infra.local import kept_events
+    from aslant import bootstrap
 
     with connected(args) as target:
         id = target.execution(args.id).id
-        dynamodb = client("dynamodb", target.settings.region)
+        log = bootstrap.event_log(target.settings)
         after, ended = "", 0.0
         details: list[dict[str, Any]] = []
         while True:
             over = target.executions.get(TENANT, id).status not in (*ACTIVE, "paused")
-            try:
-                found = list(kept_events.read(dynamodb, TENANT, id, after))
-            except ClientError as error:
-                if error_code(error) == "ResourceNotFoundException":
-                    raise UsageError("events are kept by `aslant dev` only") from None
-                raise
+            found = list(log.read(TENANT, id, after))
             for place, detail in found:
                 after = place
                 if args.json and not args.follow:

@@ -20,13 +20,13 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from aslant import bootstrap
+from aslant import bootstrap, event_log
 from aslant.adapters import clients
 from aslant.errors import StepError
 from aslant.executions.records import Execution
 from aslant.settings import Settings
 from infra.inventory import API, NOTICES, PUBLISH_EVENTS, QUEUES, RECORD_EXECUTION
-from infra.local import kept_events, provision
+from infra.local import provision
 from infra.local.cloud import LocalCloud
 from infra.local.gateway import gateway
 from infra.local.home import Address, Home
@@ -35,6 +35,7 @@ from infra.local.provision import TENANT
 from infra.local.runner import environment, registered_skills
 from infra.local.server import Server
 from infra.local.variables import variables
+from infra.local.websocket import Sockets
 
 PORT = 4599
 _ACTIVE = ("running", "rolling_back", "pending")
@@ -141,9 +142,12 @@ def dev(
         server = stack.enter_context(Server(port))
         issuer = Issuer(home.path)
         api_at = port and port + 1 if api_port is None else api_port
-        api = stack.enter_context(Server(api_at, gateway(cloud.functions, API, issuer.keys)))
+        sockets = Sockets(cloud.functions, event_log.STREAM)
+        api = stack.enter_context(Server(api_at, gateway(cloud.functions, API, issuer.keys, sockets)))
+        stack.callback(sockets.close)
         stack.enter_context(variables({
             "ASLANT_TOKEN_ISSUER": ISSUER, "ASLANT_TOKEN_KEYS": api.url + PATH,
+            "ASLANT_STREAM_URL": f"http://127.0.0.1:{api.port}",
             "ASLANT_PUBLIC_URL": os.environ.get("ASLANT_PUBLIC_URL") or api.url,
         }))  # fmt: skip
         stack.callback(home.withdraw)
@@ -154,14 +158,11 @@ def dev(
 def _connect(cloud: LocalCloud, settings: Settings, *, warm: bool) -> None:
     """Functions, what calls them, and where messages go."""
     provision.register_everything(cloud, lambda handler: handler, warm=warm)
-    dynamodb, events = cloud.client("dynamodb"), cloud.client("events")
-    if kept_events.TABLE not in dynamodb.list_tables()["TableNames"]:
-        kept_events.create_table(dynamodb)
+    events = cloud.client("events")
     if settings.event_bus != "default":
         with contextlib.suppress(events.exceptions.ResourceAlreadyExistsException):
             events.create_event_bus(Name=settings.event_bus)
-    cloud.function(kept_events.FUNCTION, kept_events.keeper(dynamodb))
-    cloud.rule("aslant-events", kept_events.PATTERN, kept_events.FUNCTION, bus=settings.event_bus)
+    cloud.rule(event_log.RULE, event_log.PATTERN, event_log.FUNCTION, bus=settings.event_bus)
     cloud.rule("aslant-executions", NOTICES, RECORD_EXECUTION)
     for queue in QUEUES:
         cloud.queue(queue.name, queue.function, dead=queue.dead, receives=queue.receives)

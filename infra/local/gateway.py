@@ -7,28 +7,45 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from infra.local import issuer
 from infra.local.functions import ACCOUNT, Functions
+from infra.local.websocket import Sockets
 
 Environ = Mapping[str, Any]
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+_GONE = {410: [("x-amzn-ErrorType", "GoneException")]}
 MAX_BODY = 10_000_000  # bytes, as API Gateway has it
 
 
-def gateway(functions: Functions, function: str, keys: Callable[[], bytes]) -> Application:
-    """A WSGI application that has `function` answer every request, but the one for the keys of tokens."""
+def gateway(functions: Functions, function: str, keys: Callable[[], bytes], sockets: Sockets) -> Application:
+    """A WSGI application that has `function` answer every request, but the one for the keys of tokens and WebSockets.
+
+    A WebSocket is at /executions/ID/stream, or at /stream?execution=ID as on AWS.
+    """
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("PATH_INFO") == issuer.PATH:
             start_response("200 OK", [("Content-Type", "application/json")])
             return [keys()]
+        path, method = str(environ.get("PATH_INFO") or ""), str(environ["REQUEST_METHOD"])
+        if str(environ.get("HTTP_UPGRADE", "")).lower() == "websocket":
+            found = re.fullmatch(r"(?:/api/v1)?/executions/([^/]+)/stream|/stream", path)
+            if found is not None:
+                own = f"&execution={quote(found[1])}" if found[1] else ""
+                return sockets.serve(environ, str(environ.get("QUERY_STRING") or "") + own, start_response)
+        if path.startswith("/@connections/") and method in ("POST", "DELETE") and "HTTP_ORIGIN" not in environ:
+            data = environ["wsgi.input"].read(min(int(environ.get("CONTENT_LENGTH") or 0), MAX_BODY))
+            status = sockets.manage(method, unquote(path.removeprefix("/@connections/")), data)
+            start_response(f"{status} -", [("Content-Length", "0"), *_GONE.get(status, ())])
+            return [b""]
         if int(environ.get("CONTENT_LENGTH") or 0) > MAX_BODY:
             start_response("413 Content Too Large", [("Content-Type", "application/json")])
             return [b'{"message":"Request Entity Too Large"}']

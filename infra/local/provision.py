@@ -26,7 +26,10 @@ def create_store(cloud: LocalCloud, settings: Settings) -> None:
     """The tables, the bucket and the key that steps and executions are kept with; what is there already stays."""
     dynamodb = cloud.client("dynamodb")
     tables = set(dynamodb.list_tables()["TableNames"])
-    for table in (keys.executions_table(settings.executions_table), keys.catalog_table(settings.catalog_table)):
+    for table in (
+        keys.executions_table(settings.executions_table), keys.catalog_table(settings.catalog_table),
+        keys.events_table(settings.events_table), keys.connections_table(settings.connections_table),
+    ):
         if table["TableName"] not in tables:
             dynamodb.create_table(**table)
     kms = cloud.client("kms")

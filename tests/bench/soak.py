@@ -28,7 +28,7 @@ from aslant.errors import ApprovalClosed, InvalidTransition, StepError
 from aslant.ports import StepKey
 from functions.publish_definition.logic import publish
 from infra import inventory
-from infra.local import kept_events, provision
+from infra.local import provision
 from infra.local.dev import Dev, dev
 from infra.local.home import Home
 from tests.fuzz.checks import idempotency_key
@@ -391,9 +391,9 @@ def _wrong_effects(service: Any, world: World, ended: Mapping[str, Any]) -> list
 def _events(running: Dev, ended: Mapping[str, Any]) -> tuple[int, list[str]]:
     """How many events there are, and what is missing."""
     problems, count = [], 0
-    dynamodb = running.cloud.client("dynamodb")
+    log = bootstrap.event_log(running.settings)
     for id in ended:
-        kinds: Counter[str] = Counter(detail["event_type"] for _, detail in kept_events.read(dynamodb, TENANT, id))
+        kinds: Counter[str] = Counter(detail["event_type"] for _, detail in log.read(TENANT, id))
         count += sum(kinds.values())
         if kinds["workflow_completed"] != 1 or kinds["workflow_started"] != 1:
             problems.append(f"{id} has the events {dict(kinds)}")

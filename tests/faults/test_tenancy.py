@@ -14,7 +14,6 @@ from aslant.approvals.rules import Person
 from aslant.errors import ConflictError, NotFoundError, StepError
 from aslant.executions.records import Execution
 from functions.publish_definition.logic import publish
-from infra.local import kept_events
 from infra.local.dev import Dev, dev
 from infra.local.home import Home
 from translator.pipeline import Source, compile_sources
@@ -105,8 +104,8 @@ def test_another_tenant_reaches_nothing(running: Dev) -> None:
         for approval in (question, "", "!!", "W10", "a" * 5000, *strange):
             assert refused(lambda a=approval, t=tenant: people.read(t, a), NotFoundError)  # type: ignore[misc]
             assert refused(lambda a=approval, t=tenant: people.decide(t, a, "approve", by=Person("x")), NotFoundError)  # type: ignore[misc]
-    dynamodb = running.cloud.client("dynamodb")
-    assert list(kept_events.read(dynamodb, "acme", mine.id)) and not list(kept_events.read(dynamodb, "other", mine.id))
+    log = bootstrap.event_log(running.settings)
+    assert list(log.read("acme", mine.id)) and not list(log.read("other", mine.id))
 
     people.decide("acme", question, "approve", by=Person("cy"))
     done = ended(running, "acme", mine.id)

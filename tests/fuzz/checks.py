@@ -13,7 +13,7 @@ from aslant.executions.naming import keyed_id
 from aslant.executions.records import Execution
 from aslant.executions.states import FINAL, TRANSITIONS
 from aslant.ports import StepKey
-from infra.local import kept_events, provision
+from infra.local import provision
 
 TENANT = provision.TENANT
 _ERRORS = {"RuntimeError", "Runtime.ExitError", "ApprovalRejected", "RollbackIncomplete"}
@@ -141,7 +141,7 @@ def _one(dev: Any, service: Any, world: Any, one: Execution, flow: Any, n: int |
 
 
 def _events(dev: Any, one: Execution, changes: Any, checkpoints: list[int]) -> list[str]:
-    rows = [detail for _, detail in kept_events.read(dev.cloud.client("dynamodb"), TENANT, one.id)]
+    rows = [detail for _, detail in bootstrap.event_log(dev.settings).read(TENANT, one.id)]
     problems = []
     counted = Counter(str(detail["event_type"]) for detail in rows)
     ids = Counter(detail["event_id"] for detail in rows)

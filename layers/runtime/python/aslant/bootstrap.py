@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aslant.configs.agent import AgentConfig
     from aslant.configs.email import Smtp
     from aslant.contracts import Json
+    from aslant.event_log import Connections, EventLog, Sender
     from aslant.executions.records import Execution
     from aslant.executions.service import Executions
     from aslant.executions.store import ExecutionStore
@@ -421,6 +422,25 @@ def audit_store(settings: Settings) -> AuditStore:
     from aslant.adapters.dynamo_audit import DynamoAudit
 
     return DynamoAudit(settings.region, settings.executions_table)
+
+
+def event_log(settings: Settings) -> EventLog:
+    from aslant.adapters.dynamo_event_log import DynamoEventLog
+
+    return DynamoEventLog(settings.region, settings.events_table)
+
+
+def connections(settings: Settings) -> Connections:
+    from aslant.adapters.dynamo_event_log import DynamoConnections
+
+    return DynamoConnections(settings.region, settings.connections_table)
+
+
+def sender(settings: Settings) -> Sender:
+    """API Gateway, at the stage of the WebSocket API."""
+    from aslant.adapters.dynamo_event_log import GatewaySender
+
+    return GatewaySender(settings.region, settings.stream_url)
 
 
 def skill_store(settings: Settings) -> SkillStore:

@@ -32,6 +32,10 @@ Indexes of the executions table; an item is in one while it has its attributes:
 | `by_status` | `status_pk` = `<tenant>#status#<status>#<shard>` | `started_sk` | executions |
 | `waiting` | `gsi_pk` = `<tenant>#approvals` | `gsi_sk` = `<asked at>#<approval id>` | approvals while they are pending |
 
+Events table (time to live on `ttl`): the events of an execution are one partition, `<tenant>#events#<execution>`, in their
+order. Connections table (the same): WebSocket connections by their id; the index `by_execution` has the partition key of their
+execution in `execution_pk`.
+
 Catalog table:
 
 | what | pk | sk |
@@ -174,6 +178,11 @@ def approval(tenant: str, ref: ApprovalRef) -> Key:
     return Key(
         partition(tenant, ref.execution), f"approval#{_part(ref.step)}#{_path(ref.iteration)}#{ref.attempt:05d}"
     )
+
+
+def events(tenant: str, execution: str) -> str:
+    """The partition of an execution's events; an empty id for those of no execution."""
+    return f"{_part(tenant)}#events#{_part(execution)}"
 
 
 def waiting(tenant: str, requested_at: int, approval_id: str) -> Key:
@@ -328,6 +337,23 @@ def executions_table(name: str) -> dict[str, Any]:
 def catalog_table(name: str) -> dict[str, Any]:
     """The arguments of DynamoDB's CreateTable for the catalog table."""
     return _table(name, {"by_tenant": ("tenant_pk", "listed_sk")})
+
+
+def events_table(name: str) -> dict[str, Any]:
+    """The arguments of CreateTable for kept events."""
+    left_out = ("GlobalSecondaryIndexes", "StreamSpecification")
+    return {key: value for key, value in _table(name, {}).items() if key not in left_out}
+
+
+def connections_table(name: str) -> dict[str, Any]:
+    """The arguments of CreateTable for WebSocket connections."""
+    index = {"IndexName": "by_execution", "Projection": {"ProjectionType": "ALL"},
+             "KeySchema": [{"AttributeName": "execution_pk", "KeyType": "HASH"}]}
+    return {
+        "TableName": name, "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in ("pk", "execution_pk")],
+        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}], "GlobalSecondaryIndexes": [index],
+    }  # fmt: skip
 
 
 def _table(name: str, indexes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:

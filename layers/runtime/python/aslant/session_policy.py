@@ -24,7 +24,7 @@ _TABLE_ACTIONS = (
 def session_policy(settings: Settings, tenant: str, *, account: str = "*", partition: str = "aws") -> dict[str, Json]:
     """The document for `Policy` of AssumeRole. `account` is that of the tables."""
     table = f"arn:{partition}:dynamodb:{settings.region}:{account}:table/"
-    tables = [table + name for name in (settings.executions_table, settings.catalog_table)]
+    tables = [table + name for name in (settings.executions_table, settings.catalog_table, settings.events_table)]
     return {
         "Version": "2012-10-17",
         "Statement": [

@@ -51,6 +51,9 @@ class Settings:
     database_allow: tuple[str, ...] = ()    # ASLANT_DATABASE_ALLOW: private hosts, `dynamodb:table`, `athena:group`, `rds:arn`
     executions_table: str = "aslant-executions"  # ASLANT_EXECUTIONS_TABLE
     catalog_table: str = "aslant-catalog"   # ASLANT_CATALOG_TABLE
+    events_table: str = "aslant-events"     # ASLANT_EVENTS_TABLE: events, for whoever follows an execution
+    connections_table: str = "aslant-connections"  # ASLANT_CONNECTIONS_TABLE: who follows one over a WebSocket
+    stream_url: str = ""                    # ASLANT_STREAM_URL: the stage of the WebSocket API, where connections are managed
     bucket: str = "aslant-artifacts"        # ASLANT_BUCKET: large values and artifacts
     key: str = "alias/aslant"               # ASLANT_KEY: the KMS key that encrypts task tokens
     event_bus: str = "default"              # ASLANT_EVENT_BUS
@@ -97,6 +100,9 @@ class Settings:
             database_allow=_items(env.get("ASLANT_DATABASE_ALLOW", "")),
             executions_table=env.get("ASLANT_EXECUTIONS_TABLE", "aslant-executions"),
             catalog_table=env.get("ASLANT_CATALOG_TABLE", "aslant-catalog"),
+            events_table=env.get("ASLANT_EVENTS_TABLE", "aslant-events"),
+            connections_table=env.get("ASLANT_CONNECTIONS_TABLE", "aslant-connections"),
+            stream_url=env.get("ASLANT_STREAM_URL", ""),
             bucket=env.get("ASLANT_BUCKET", "aslant-artifacts"),
             key=env.get("ASLANT_KEY", "alias/aslant"),
             event_bus=env.get("ASLANT_EVENT_BUS", "default"),

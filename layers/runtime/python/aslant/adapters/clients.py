@@ -25,17 +25,18 @@ def confine(credentials: Credentials | None) -> None:
     _credentials.set(credentials)
 
 
-def client(service: str, region: str, *, read_timeout: float = 60) -> Any:
+def client(service: str, region: str, *, read_timeout: float = 60, endpoint: str | None = None) -> Any:
     """The boto3 client of a service. boto3 is imported here: it takes longer than everything else in a function."""
     own = _credentials.get() if service in _CONFINED else None
-    key = (service, region, own)
+    key = (service, region, own, endpoint)
     with _lock:  # making clients is not thread-safe, using them is
         if key not in _clients:
             import boto3
             from botocore.config import Config
 
             config = Config(connect_timeout=5, read_timeout=read_timeout, retries={"max_attempts": 3, "mode": "standard"})
-            given = {} if own is None else {
+            given: dict[str, Any] = {} if endpoint is None else {"endpoint_url": endpoint}
+            given |= {} if own is None else {
                 "aws_access_key_id": own.access_key, "aws_secret_access_key": own.secret_key, "aws_session_token": own.token,
             }  # fmt: skip
             _clients[key] = cast(Any, boto3).client(service, region_name=region, config=config, **given)
