@@ -17,7 +17,7 @@ from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from aslant import audit, bootstrap, clock, documents
+from aslant import audit, bootstrap, clock, documents, serving
 from aslant.access import Action, Caller
 from aslant.audit import AuditRecord, hash_of
 from aslant.errors import NotFoundError, StepError
@@ -36,7 +36,7 @@ def trail(
     limit: Limit = 20, next: Cursor = None, user: Annotated[str | None, Query(max_length=200)] = None
 ) -> models.AuditPage:
     settings, caller = caller_of(router)
-    store, now = bootstrap.audit_store(settings), round(clock.now() * 1000)
+    store, now = serving.audit_store(settings), round(clock.now() * 1000)
     found, following = audit.listed(store, caller.tenant, now=now, user=user, limit=limit, cursor=next)
     return models.AuditPage(items=[_document(one) for one in found], next=following)
 
@@ -104,4 +104,4 @@ def _looker(resolver: APIGatewayHttpResolver) -> Callable[[], Any]:
 
 
 def _write(settings: Settings, caller: Caller, record: AuditRecord) -> None:
-    bootstrap.audit_store(settings).put(caller.tenant, audit.month_of(record.at), record)
+    serving.audit_store(settings).put(caller.tenant, audit.month_of(record.at), record)

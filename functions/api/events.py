@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from aslant import bootstrap, clock
+from aslant import bootstrap, clock, serving
 from aslant.errors import ValidationError
 from aslant.executions.states import FINAL
 from functions.api import models
@@ -43,7 +43,7 @@ def events(
     if len(after) > 200 or not after.isascii():
         raise ValidationError("this is no cursor of events")
     until = time.monotonic() + (wait or (_LONGEST if sent else 0))
-    log, executions = bootstrap.event_log(settings), bootstrap.executions(settings)
+    log, executions = serving.event_log(settings), bootstrap.executions(settings)
     while True:
         execution = executions.get(caller.tenant, execution_id)
         over = execution.status in FINAL and clock.now() * 1000 > (execution.finished_at or 0) + _SETTLE

@@ -12,7 +12,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
 
-from aslant import bootstrap, clock
+from aslant import clock, serving
 from aslant.access import Caller
 from aslant.errors import ConflictError, ValidationError
 from aslant.settings import Settings
@@ -38,7 +38,7 @@ def repeated(router: APIGatewayHttpResolver, next_middleware: NextMiddleware) ->
 def _once(
     router: APIGatewayHttpResolver, next_middleware: NextMiddleware, settings: Settings, caller: Caller, key: str
 ) -> Response[Any]:
-    event, repeats = router.current_event, bootstrap.repeats(settings)
+    event, repeats = router.current_event, serving.repeats(settings)
     digest = _hash([caller.user, event.path, key])
     asked = _hash([event.body or "", sorted((event.query_string_parameters or {}).items())])
     found = repeats.begin(caller.tenant, digest, asked, now=int(clock.now()), lease=_LEASE, keep=_KEEP)

@@ -14,7 +14,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from aslant import bootstrap, clock, documents, schedules, webhooks
+from aslant import bootstrap, clock, documents, schedules, serving, webhooks
 from aslant import triggers as starting
 from aslant.catalog import MAX_DEFINITION, Catalog, DefinitionRecord, WorkflowRecord, Written
 from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PayloadTooLarge, ValidationError
@@ -93,7 +93,7 @@ def archive(workflow_id: str) -> models.WorkflowDocument:
     releases = bootstrap.releases(settings)
     with contextlib.suppress(NotFoundError):  # nothing is published, or this call is repeated
         before = releases.get(caller.tenant, workflow_id)
-        starting.follow(bootstrap.schedules(settings), bootstrap.subscriptions(settings), caller.tenant, before, None)
+        starting.follow(bootstrap.schedules(settings), serving.subscriptions(settings), caller.tenant, before, None)
         releases.withdraw(caller.tenant, workflow_id)
     return _document(done)
 

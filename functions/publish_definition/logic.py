@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aslant import bootstrap, triggers
+from aslant import bootstrap, serving, triggers
 from aslant.adapters.clients import client, error_code
 from aslant.errors import NotFoundError
 from aslant.ports import Releases
@@ -140,7 +140,7 @@ class _Publisher:
             self.catalog.put(self.tenant, release)
             # A schedule that fires in between finds its trigger in the catalog, or does nothing.
             triggers.follow(
-                bootstrap.schedules(self.settings), bootstrap.subscriptions(self.settings), self.tenant, before, release
+                bootstrap.schedules(self.settings), serving.subscriptions(self.settings), self.tenant, before, release
             )
         return releases
 

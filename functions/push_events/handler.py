@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from aslant import bootstrap, clock, observability
+from aslant import clock, observability, serving
 from aslant.errors import StepError
 from aslant.event_log import KEEP, Connections, Sender, place_of
 from aslant.settings import Settings
@@ -18,9 +18,9 @@ def handler(event: Any, context: Any) -> None:
     observability.listen()
     settings, now = Settings.read(), int(clock.now())
     detail: dict[str, Json] = event["detail"]
-    bootstrap.event_log(settings).put(detail, now + KEEP)
+    serving.event_log(settings).put(detail, now + KEEP)
     if detail.get("execution_id"):
-        push(bootstrap.connections(settings), bootstrap.sender(settings), detail, now)
+        push(serving.connections(settings), serving.sender(settings), detail, now)
 
 
 def push(connections: Connections, sender: Sender, detail: dict[str, Json], now: int) -> int:

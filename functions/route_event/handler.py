@@ -6,7 +6,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
-from aslant import bootstrap, observability
+from aslant import bootstrap, observability, serving
 from aslant.settings import Settings
 from functions.route_event.logic import Router, notice_of
 
@@ -19,7 +19,7 @@ def handler(event: Any, context: Any) -> dict[str, Any]:
     observability.listen()
     settings = Settings.read()
     router = Router(
-        bootstrap.subscriptions(settings), bootstrap.releases(settings), bootstrap.executions(settings),
+        serving.subscriptions(settings), bootstrap.releases(settings), bootstrap.executions(settings),
         bootstrap.execution_store(settings),
     )
 

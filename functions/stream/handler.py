@@ -11,7 +11,7 @@ import json
 from itertools import islice
 from typing import Any
 
-from aslant import bootstrap, clock, observability
+from aslant import bootstrap, clock, observability, serving
 from aslant.callers import authenticated
 from aslant.errors import AuthenticationError, AuthorizationError, NotFoundError, StepError
 from aslant.event_log import Connection
@@ -33,7 +33,7 @@ def handler(event: Any, context: Any) -> dict[str, int]:
         if route == "$connect":
             _connect(settings, id, event)
         elif route == "$disconnect":
-            bootstrap.connections(settings).remove(id)
+            serving.connections(settings).remove(id)
         else:
             _message(settings, id, str(event.get("body") or ""))
     except (AuthenticationError, AuthorizationError, NotFoundError) as error:
@@ -52,11 +52,11 @@ def _connect(settings: Settings, id: str, event: Any) -> None:
     execution = bootstrap.executions(settings).get(caller.tenant, str(query.get("execution") or ""))
     caller.require("read", execution.user)
     expires = int(clock.now()) + _LONGEST
-    bootstrap.connections(settings).add(Connection(id, caller.tenant, execution.id, caller.user, expires))
+    serving.connections(settings).add(Connection(id, caller.tenant, execution.id, caller.user, expires))
 
 
 def _message(settings: Settings, id: str, body: str) -> None:
-    connections, sender = bootstrap.connections(settings), bootstrap.sender(settings)
+    connections, sender = serving.connections(settings), serving.sender(settings)
     connection = connections.get(id)
     if connection is None:
         raise NotFoundError("this connection is not known")
@@ -68,7 +68,7 @@ def _message(settings: Settings, id: str, body: str) -> None:
     if action == "ping":
         _send(sender, id, {"type": "pong"})
     elif action == "resume" and isinstance(cursor, str) and len(cursor) <= 200:
-        found = list(islice(bootstrap.event_log(settings).read(connection.tenant, connection.execution, cursor), _AT_ONCE + 1))
+        found = list(islice(serving.event_log(settings).read(connection.tenant, connection.execution, cursor), _AT_ONCE + 1))
         for place, detail in found[:_AT_ONCE]:
             if not _send(sender, id, {"type": "event", "cursor": place, "event": detail}):
                 connections.remove(id)

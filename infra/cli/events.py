@@ -35,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    from aslant import bootstrap
+    from aslant import serving
 
     with connected(args) as target:
         id = target.execution(args.id).id
-        log = bootstrap.event_log(target.settings)
+        log = serving.event_log(target.settings)
         after, ended = "", 0.0
         details: list[dict[str, Any]] = []
         while True:

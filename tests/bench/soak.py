@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aslant import bootstrap, skills
+from aslant import bootstrap, serving, skills
 from aslant.approvals.rules import Person
 from aslant.errors import ApprovalClosed, InvalidTransition, StepError
 from aslant.ports import StepKey
@@ -391,7 +391,7 @@ def _wrong_effects(service: Any, world: World, ended: Mapping[str, Any]) -> list
 def _events(running: Dev, ended: Mapping[str, Any]) -> tuple[int, list[str]]:
     """How many events there are, and what is missing."""
     problems, count = [], 0
-    log = bootstrap.event_log(running.settings)
+    log = serving.event_log(running.settings)
     for id in ended:
         kinds: Counter[str] = Counter(detail["event_type"] for _, detail in log.read(TENANT, id))
         count += sum(kinds.values())

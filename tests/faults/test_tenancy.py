@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aslant import bootstrap, keys, skills
+from aslant import bootstrap, keys, serving, skills
 from aslant.approvals.rules import Person
 from aslant.errors import ConflictError, NotFoundError, StepError
 from aslant.executions.records import Execution
@@ -104,7 +104,7 @@ def test_another_tenant_reaches_nothing(running: Dev) -> None:
         for approval in (question, "", "!!", "W10", "a" * 5000, *strange):
             assert refused(lambda a=approval, t=tenant: people.read(t, a), NotFoundError)  # type: ignore[misc]
             assert refused(lambda a=approval, t=tenant: people.decide(t, a, "approve", by=Person("x")), NotFoundError)  # type: ignore[misc]
-    log = bootstrap.event_log(running.settings)
+    log = serving.event_log(running.settings)
     assert list(log.read("acme", mine.id)) and not list(log.read("other", mine.id))
 
     people.decide("acme", question, "approve", by=Person("cy"))

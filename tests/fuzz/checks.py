@@ -8,7 +8,7 @@ import uuid
 from collections import Counter
 from typing import Any
 
-from aslant import bootstrap
+from aslant import bootstrap, serving
 from aslant.executions.naming import keyed_id
 from aslant.executions.records import Execution
 from aslant.executions.states import FINAL, TRANSITIONS
@@ -141,7 +141,7 @@ def _one(dev: Any, service: Any, world: Any, one: Execution, flow: Any, n: int |
 
 
 def _events(dev: Any, one: Execution, changes: Any, checkpoints: list[int]) -> list[str]:
-    rows = [detail for _, detail in bootstrap.event_log(dev.settings).read(TENANT, one.id)]
+    rows = [detail for _, detail in serving.event_log(dev.settings).read(TENANT, one.id)]
     problems = []
     counted = Counter(str(detail["event_type"]) for detail in rows)
     ids = Counter(detail["event_id"] for detail in rows)

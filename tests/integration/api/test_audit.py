@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aslant import bootstrap
+from aslant import serving
 from aslant.audit import AuditRecord, listed
 from aslant.errors import ServerError, ValidationError
 from tests.integration.api.conftest import Api, definition
@@ -57,7 +57,7 @@ def test_what_cannot_be_noted_is_not_done(api: Api, monkeypatch: pytest.MonkeyPa
         def put(self, *given: Any) -> None:
             raise ServerError("no table")
 
-    monkeypatch.setattr(bootstrap, "audit_store", lambda settings: Broken())
+    monkeypatch.setattr(serving, "audit_store", lambda settings: Broken())
     assert api.call("POST", "/workflows", definition("unnoted"), tenant="broken").status >= 400
     assert api.call("GET", "/workflows/unnoted", tenant="broken").status == 404
 

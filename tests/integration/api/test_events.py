@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from aslant import bootstrap
+from aslant import serving
 from aslant.event_log import Connection
 from aslant.settings import Settings
 from tests.integration.api.conftest import Api, definition
@@ -150,7 +150,7 @@ def test_a_websocket_gets_what_it_missed_and_what_comes(api: Api) -> None:
         assert "approval_granted" not in kinds(rest) and kinds(rest)[-1] == "workflow_completed"
         assert not {one["event"]["event_id"] for one in rest[:-1]} & {one["event"]["event_id"] for one in missed[:-1]}
     end = time.monotonic() + 20
-    while bootstrap.connections(api.running.settings).of("live", id):
+    while serving.connections(api.running.settings).of("live", id):
         assert time.monotonic() < end, "who has left is forgotten"
         time.sleep(0.05)
     time.sleep(5.1)  # until no event of it can come any more
@@ -171,9 +171,9 @@ def test_who_may_not_see_it_may_not_follow_it(api: Api, execution: str) -> None:
 
 
 def test_connections_that_are_gone_are_removed(api: Api, execution: str) -> None:
-    connections = bootstrap.connections(api.running.settings)
+    connections = serving.connections(api.running.settings)
     connections.add(Connection("never-was", "live", execution, "ann", 2**31))
-    assert bootstrap.sender(Settings.read()).send("never-was", b"{}") is False
+    assert serving.sender(Settings.read()).send("never-was", b"{}") is False
     api.call("POST", f"/executions/{execution}/pause", {}, tenant="live")
     end = time.monotonic() + 20
     while connections.of("live", execution):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aslant import bootstrap, clock, keys
+from aslant import bootstrap, clock, keys, serving
 from aslant.access import Caller
 from aslant.adapters import clients
 from aslant.adapters.dynamo_event_log import DynamoConnections, DynamoEventLog, GatewaySender
@@ -57,7 +57,7 @@ def tables(monkeypatch: pytest.MonkeyPatch, peers: Peers) -> Iterator[tuple[Dyna
         dynamodb.create_table(**keys.events_table("aslant-events"))
         dynamodb.create_table(**keys.connections_table("aslant-connections"))
         monkeypatch.setattr(clock, "now", lambda: float(NOW))
-        monkeypatch.setattr(bootstrap, "sender", lambda settings: peers)
+        monkeypatch.setattr(serving, "sender", lambda settings: peers)
         yield DynamoEventLog("us-east-1", "aslant-events"), DynamoConnections("us-east-1", "aslant-connections")
 
 

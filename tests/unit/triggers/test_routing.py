@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aslant import bootstrap, triggers
+from aslant import bootstrap, serving, triggers
 from aslant.errors import ConflictError, NotFoundError, RateLimited, ValidationError
 from aslant.executions.naming import body_hash, keyed_id
 from aslant.executions.records import Execution, Parent
@@ -211,7 +211,8 @@ def test_the_sample_of_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(kept={"0190": execution("0190")})
     made: Any = world
     world.publish("ev", "[{type: event, config: {event: order.paid, fields: {id: order.id}}}]")
-    for port in ("subscriptions", "releases", "executions", "execution_store"):
+    monkeypatch.setattr(serving, "subscriptions", lambda settings: made)
+    for port in ("releases", "executions", "execution_store"):
         monkeypatch.setattr(bootstrap, port, lambda settings: made)
     sample = json.loads((Path(__file__).parents[3] / "events/routing/batch.json").read_text())
     answer = handler.handler(sample, None)

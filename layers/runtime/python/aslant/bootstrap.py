@@ -1,4 +1,4 @@
-"""The composition root: the one place that connects ports with adapters.
+"""The composition root: the one place that connects ports with adapters. `aslant.serving` has those of the service alone.
 
 Each function gives the adapter of a port for some settings. Adapters are imported here, when they are needed.
 """
@@ -13,17 +13,14 @@ from aslant.settings import OFFLINE, Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from aslant.adapters.dynamo_repeats import DynamoRepeats
     from aslant.adapters.jwt_tokens import JwtTokens
     from aslant.approvals.links import Links
     from aslant.approvals.service import Approvals, Notify
-    from aslant.audit import AuditStore
     from aslant.catalog import Catalog
     from aslant.claims import Claims
     from aslant.configs.agent import AgentConfig
     from aslant.configs.email import Smtp
     from aslant.contracts import Json
-    from aslant.event_log import Connections, EventLog, Sender
     from aslant.executions.records import Execution
     from aslant.executions.service import Executions
     from aslant.executions.store import ExecutionStore
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
     from aslant.releases import Release
     from aslant.secrets import Redactor
     from aslant.skill_specs import SkillStore
-    from aslant.triggers import Schedules, Subscriptions
+    from aslant.triggers import Schedules
 
 
 def secrets(settings: Settings) -> ports.Secrets:
@@ -265,13 +262,6 @@ def schedules(settings: Settings) -> Schedules:
     return SchedulerTimers(settings.region, settings.scheduler_role)
 
 
-def subscriptions(settings: Settings) -> Subscriptions:
-    """The catalog table."""
-    from aslant.adapters.dynamo_triggers import DynamoSubscriptions
-
-    return DynamoSubscriptions(settings.region, settings.catalog_table)
-
-
 def artifacts(settings: Settings) -> ports.Artifacts:
     from aslant.adapters.s3_artifacts import S3Artifacts
 
@@ -408,39 +398,6 @@ def results(settings: Settings) -> Results:
     from aslant.adapters.dynamo_guards import DynamoResults
 
     return DynamoResults(settings.region, settings.executions_table)
-
-
-def repeats(settings: Settings) -> DynamoRepeats:
-    """Requests to the API that may come again, in the executions table."""
-    from aslant.adapters.dynamo_repeats import DynamoRepeats
-
-    return DynamoRepeats(settings.region, settings.executions_table)
-
-
-def audit_store(settings: Settings) -> AuditStore:
-    """The executions table."""
-    from aslant.adapters.dynamo_audit import DynamoAudit
-
-    return DynamoAudit(settings.region, settings.executions_table)
-
-
-def event_log(settings: Settings) -> EventLog:
-    from aslant.adapters.dynamo_event_log import DynamoEventLog
-
-    return DynamoEventLog(settings.region, settings.events_table)
-
-
-def connections(settings: Settings) -> Connections:
-    from aslant.adapters.dynamo_event_log import DynamoConnections
-
-    return DynamoConnections(settings.region, settings.connections_table)
-
-
-def sender(settings: Settings) -> Sender:
-    """API Gateway, at the stage of the WebSocket API."""
-    from aslant.adapters.dynamo_event_log import GatewaySender
-
-    return GatewaySender(settings.region, settings.stream_url)
 
 
 def skill_store(settings: Settings) -> SkillStore:
