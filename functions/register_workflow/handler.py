@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from aslant import bootstrap, observability
+from aslant import bootstrap, observability, serving
 from aslant.settings import Settings
 from functions.register_workflow import logic
 
@@ -36,7 +36,7 @@ def _serve(event: dict[str, Any]) -> str:
     if given.get("Parts"):
         release["parts"] = [str(part) for part in given["Parts"]]
     work = logic.withdraw if event["RequestType"] == "Delete" else logic.register
-    work(bootstrap.releases(settings), bootstrap.schedules(settings), bootstrap.subscriptions(settings), tenant, release)
+    work(bootstrap.releases(settings), bootstrap.schedules(settings), serving.subscriptions(settings), tenant, release)
     return f"{tenant}#{release['workflow']}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aslant import bootstrap
+from aslant import bootstrap, serving
 from aslant.errors import NotFoundError, ValidationError
 from aslant.releases import Release
 from functions.register_workflow import handler as handlers
@@ -67,7 +67,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> tuple[Catalog, Schedules, list[dic
 
     monkeypatch.setattr(bootstrap, "releases", lambda settings: catalog)
     monkeypatch.setattr(bootstrap, "schedules", lambda settings: schedules)
-    monkeypatch.setattr(bootstrap, "subscriptions", lambda settings: Subscriptions())
+    monkeypatch.setattr(serving, "subscriptions", lambda settings: Subscriptions())
     monkeypatch.setattr("urllib3.PoolManager", Pool)
     return catalog, schedules, answers
 

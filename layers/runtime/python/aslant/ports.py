@@ -438,15 +438,13 @@ class Timers(Protocol):
     def set(self, name: str, at: int, function: str, payload: Mapping[str, Json]) -> None:
         """Calls the function at `at` (epoch seconds). The same name again replaces the timer."""
 
-    def cancel(self, name: str) -> None:
-        """Removes a timer; nothing happens when there is none."""
+    def cancel(self, name: str) -> None: ...  # nothing happens when there is none
 
 
 class Cipher(Protocol):
-    """Texts that are stored encrypted (KMS). `context` must be the same for both ways."""
+    """Texts that are stored encrypted (KMS), in base64. `context` must be the same for both ways."""
 
-    def encrypt(self, text: str, context: Mapping[str, str]) -> str:
-        """Base64 of the encrypted text."""
+    def encrypt(self, text: str, context: Mapping[str, str]) -> str: ...
 
     def decrypt(self, text: str, context: Mapping[str, str]) -> str:
         """The text. Raises AuthorizationError when it was not encrypted for this context."""
