@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import urllib3
 
 from aslant import bootstrap, skills
+from aslant.approvals.links import PATH
 from aslant.approvals.rules import Person
 from aslant.errors import StepError
 from functions.publish_definition.logic import publish
@@ -24,6 +26,7 @@ from infra.cli.main import main
 from infra.local import provision
 from infra.local.dev import Dev, dev
 from infra.local.home import Home
+from infra.local.issuer import Issuer
 from translator.pipeline import Source, compile_sources
 
 CANARY = 'tr0ub4dor&3 "correct" horse/é'
@@ -159,6 +162,29 @@ def sinks(running: Dev, streamed: list[str], events: list[str]) -> Iterator[tupl
     yield from (("bus", text) for text in events)
 
 
+def answers(running: Dev, id: str) -> tuple[str, list[tuple[str, str]]]:
+    """What the API says of the execution, and to callers whose token or link is the secret; with it the token of a good one."""
+    token = Issuer(running.home.path).token(
+        tenant=TENANT, user="ann", roles=("admin",), seconds=600, settings=running.settings
+    )  # fmt: skip
+    found = []
+    with urllib3.PoolManager() as http:
+
+        def ask(method: str, path: str, bearer: str, body: str | None = None) -> None:
+            answer = http.request(method, running.api.url + path, body=body, headers={"Authorization": f"Bearer {bearer}"})
+            found.append((f"api {method} {path.partition('?')[0]} {answer.status}", answer.data.decode() + str(answer.headers)))
+
+        paths = json.loads(http.request("GET", running.api.url + "/openapi.json").data)["paths"]
+        for path in sorted(each for each, methods in paths.items() if "get" in methods):
+            path = path.replace("{execution_id}", id).replace("{workflow_id}", "canary").replace("{version}", "1.0.0")
+            if "{" not in path:
+                ask("GET", path, token)
+        for method, path in (("GET", "/api/v1/executions"), ("POST", "/api/v1/workflows/canary/execute"), ("GET", f"{PATH}?l={SLUG}"),
+                             ("POST", f"/api/v1/hooks/{SLUG}"), ("POST", f"/api/v1/executions/{id}/retry")):
+            ask(method, path, SLUG, json.dumps({"input": CANARY}))
+    return token, found
+
+
 def journal(path: Path) -> Iterator[tuple[str, str]]:
     """Every row of the journal but those of the secret store."""
     with sqlite3.connect(path) as database:
@@ -196,7 +222,9 @@ def test_a_secret_is_found_nowhere(callee: Any, tmp_path: Path, monkeypatch: pyt
             )  # fmt: skip
             id = run(running, url)
             running.announce()
-            found = list(sinks(running, streamed, events))
+            token, told_by_api = answers(running, id)
+            running.cloud.settle(20)
+            found = told_by_api + list(sinks(running, streamed, events))
             for words in (["show", id], ["show", id, "--json"], ["events", id, "--json"], ["list", "--json"]):
                 capfd.readouterr()
                 assert main([*words, "--data", str(home.path)]) == 0
@@ -213,4 +241,6 @@ def test_a_secret_is_found_nowhere(callee: Any, tmp_path: Path, monkeypatch: pyt
     assert any(path.startswith("/question") for path, _ in told)
     kinds = {name.split(" ")[0] for name, _ in found}
     assert {"aslant-executions", "aslant-events", "history", "stream", "bus", "journal", "command", "log", "request"} <= kinds
+    assert {name.rpartition(" ")[2] for name, _ in told_by_api} >= {"200", "401"}
     assert [(name, text[:600]) for name, text in found if spelled(text)] == []
+    assert [name for name, text in found if token.rpartition(".")[2] in text] == [], "the signature of a caller's token is kept"
