@@ -100,7 +100,10 @@ class _Parser(argparse.ArgumentParser):
             known = message.split("choose from ", 1)[1].rstrip(")").replace("'", "").split(", ")
             close = difflib.get_close_matches(given, known, 1)
             message = message.split(": invalid choice", 1)[0] + f": there is no {given!r}"
-            message += f"; write {_INSTEAD[given]}" if given in _INSTEAD else f"; did you mean {close[0]}?" if close else f" (choose from {', '.join(known)})"
+            if given in _INSTEAD:
+                message += f"; write {_INSTEAD[given]}"
+            else:
+                message += f"; did you mean {close[0]}?" if close else f" (choose from {', '.join(known)})"
         super().error(message)
 
 

@@ -77,6 +77,8 @@ def evaluate(expression: str, lookup: Lookup, *, millis: int, time_limit: float 
         raise JsonataError(str(error), str(error.error)) from None
     except RecursionError:
         raise JsonataError("the expression recurses too deeply", "D1011") from None
+    except ZeroDivisionError:  # where JavaScript has infinity or no number, which JSONata refuses
+        raise JsonataError("D1001: Number out of range", "D1001") from None
     except Exception as error:
         raise JsonataError(f"{type(error).__name__}: {error}") from error
 

@@ -137,3 +137,9 @@ def test_threads_evaluate_the_same_expression_at_once():
     for thread in threads:
         thread.join(30)
     assert wrong == []
+
+
+@pytest.mark.parametrize("expression", ["1 / 0", "0 / 0"])
+def test_a_division_by_zero_is_out_of_range_as_on_aws(expression):
+    with pytest.raises(JsonataError, match="D1001: Number out of range"):
+        value(expression)
