@@ -132,7 +132,6 @@ class Maker:
                 step["default"] = "z"
             if self.chance(20):
                 step["mode"] = "all"
-                step.pop("default", None)
             return step, status, False
         if kind == "parallel":
             return self.parallel(id, seen, depth, safe)

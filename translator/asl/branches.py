@@ -53,6 +53,9 @@ def was_taken(choice: Step, names: frozenset[str], source: str) -> str:
     """The condition that one of the outcomes was taken, read from the choice's variable."""
     if choice.mode == "all":
         parts = [f"{source}.c{number}=true" for number, case in enumerate(choice.cases) if case.name in names]
+        if choice.default in names:  # none of the others, and it ran
+            none = " or ".join(f"{source}.c{number}=true" for number in range(len(choice.cases)))
+            parts.append(f'($type({source})="object" and $not({none}))')
     else:
         parts = [f"{source}={text_literal(name)}" for name in sorted(names)]
     return " or ".join(parts)

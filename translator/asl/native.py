@@ -13,7 +13,7 @@ from translator.asl.replay import remaining
 from translator.asl.tasks import evaluation, finish, invoke
 from translator.asl.values import Deferred, Nowhere, Writer, literal, query
 from translator.expressions.failing import may_fail
-from translator.expressions.jsonata import is_native
+from translator.expressions.jsonata import is_native, text_literal
 from translator.expressions.tree import Binary, Call, Compare, Literal, Node, ObjectOf, Slot, Unary
 from translator.findings import asl as rules
 from translator.model.values import constant
@@ -76,10 +76,14 @@ def _flags(machine: Machine, block: Block, run: Run, writer: Writer, following: 
     step = run.step
     sources = {f"c{number}": writer.source(as_condition(case.when)) for number, case in enumerate(step.cases)}
     flags = {key: query(source) for key, source in sources.items()}
-    assign = machine.assign_results(step, block, {"route": flags, "output": flags})
+    names = ",".join(f"({sources[f'c{number}']})?{text_literal(case.name)}" for number, case in enumerate(step.cases))
+    branches = f"[{names}]"
+    if step.default:
+        branches = f"($b:=[{names}];$count($b)=0?[{text_literal(step.default)}]:$b)"
+    assign = machine.assign_results(step, block, {"route": flags, "output": {"branches": query(branches)}})
     state: State = {"Type": "Pass"} | ({"Assign": assign} if assign else {})
     taken = "{" + ",".join(f'"{key}":({source})' for key, source in sources.items()) + "}"
-    own = {Slot("route", step.id): taken, Slot("output", step.id): taken}
+    own = {Slot("route", step.id): taken, Slot("output", step.id): f'{{"branches":{branches}}}'}
     own |= {Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
     machine.go(block, state, following, own | machine.own_input(block, step))
     if any(may_fail(case.when) for case in step.cases):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from infra.local.progress import Status
 from tests.execution.support import Skills, run_text, status_of
 
 
@@ -301,7 +302,31 @@ def test_conditions_on_the_last_edges_of_a_branch_are_readable_after_it() -> Non
               - steps: [{id: both, type: choice, mode: all, cases: [{name: a, when: "true"}, {name: b, when: "false"}]}]
               - steps: [{id: x, type: transform, config: {expression: "1"}}]
     """)
-    assert result.output == {"o": [{"c0": True, "c1": False}, "completed", "completed"]}
+    assert result.output == {"o": [{"branches": ["a"]}, "completed", "completed"]}
+
+
+@pytest.mark.parametrize(("n", "ran", "taken"), [
+    (0, ["d"], ["z"]), (2, ["a"], ["x"]), (3, ["a", "b", "d"], ["x", "y"]), (-1, [], None),
+])
+def test_a_choice_of_several_outcomes_takes_its_default_when_there_is_no_other(
+    n: int, ran: list[str], taken: list[str] | None
+) -> None:
+    result = run_text("""
+        inputs: {n: {type: integer}}
+        outputs: {taken: "{{ steps.c.output.branches }}"}
+        steps:
+          - id: c
+            type: choice
+            mode: all
+            when: input.n >= 0
+            cases: [{name: x, when: input.n > 1}, {name: y, when: input.n > 2}]
+            default: z
+          - {id: a, type: transform, depends_on: [{step: c, on: [x]}], config: {expression: "1"}}
+          - {id: b, type: transform, depends_on: [{step: c, on: [y]}], config: {expression: "1"}}
+          - {id: d, type: transform, depends_on: [{step: c, on: [z, y]}], config: {expression: "1"}}
+    """, input={"n": n})
+    assert [step.step for step in result.steps if step.type == "transform" and step.status is Status.COMPLETED] == ran
+    assert result.output == {"taken": taken}
 
 
 @pytest.mark.parametrize("after", ["", "- {id: b, type: transform, depends_on: [a], config: {expression: '1'}}"])
