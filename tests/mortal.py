@@ -19,10 +19,10 @@ Killed.__name__ = "Runtime.ExitError"  # as Lambda calls it
 class MortalSteps:
     """Step records whose caller may be killed at the four points of a step.
 
-    `kill(where)` raises Killed when it is time to; `lost` is told of steps whose effect was not recorded because of that.
+    `kill(where)` raises Killed when it is time to; `lost` is told of steps whose effect was not recorded because of that: the key, and the run since which it acts again.
     """
 
-    def __init__(self, store: StepStore, kill: Callable[[str], None], lost: Callable[[StepKey], None]) -> None:
+    def __init__(self, store: StepStore, kill: Callable[[str], None], lost: Callable[[StepKey, int], None]) -> None:
         self.store, self.kill, self.lost = store, kill, lost
 
     def begin(self, key: StepKey, **given: Any) -> tuple[bool, StepRecord]:
@@ -35,7 +35,7 @@ class MortalSteps:
         try:
             self.kill("after the effect")
         except Killed:
-            self.lost(key)
+            self.lost(key, began.since)
             raise
         answer = self.store.finish(key, began, **given)
         self.finished(key, began, answer)

@@ -123,9 +123,9 @@ class World:
         self.inside.seconds = time.perf_counter() - started
         return value
 
-    def note_lost(self, key: StepKey) -> None:
+    def note_lost(self, key: StepKey, since: int) -> None:
         with self.lock:
-            self.lost[idempotency_key(key)] += 1
+            self.lost[idempotency_key(key, since)] += 1
 
 
 @contextmanager
@@ -377,7 +377,7 @@ def _wrong_effects(service: Any, world: World, ended: Mapping[str, Any]) -> list
     problems = []
     for id in ended:
         records = [record for record in service.steps(TENANT, id) if record.type == "skill" and record.status == "completed"]
-        keys = {idempotency_key(StepKey(TENANT, id, record.step, record.iteration)) for record in records}
+        keys = {idempotency_key(StepKey(TENANT, id, record.step, record.iteration), record.since) for record in records}
         if len(keys) != EFFECTS or not keys <= world.effects.keys():
             problems.append(f"{id} had {len(keys & world.effects.keys())} side effects, not {EFFECTS}")
     if len(world.effects) != EFFECTS * len(ended):

@@ -95,22 +95,23 @@ class Steps(MortalSteps):
         self.world = world
 
     def begin(self, key: StepKey, **given: Any) -> tuple[bool, StepRecord]:
-        with self.world.lock:
-            self.world.steps[checks.idempotency_key(key)] = key
         # Functions end after a few seconds here, as a timeout of theirs says on AWS: then a lease is over soon.
         given["lease_until"] = min(given["lease_until"], given["now"] + 8_000_000 * SCALE)
-        return super().begin(key, **given)
+        mine, record = super().begin(key, **given)
+        with self.world.lock:
+            self.world.steps[checks.idempotency_key(key, record.since)] = key
+        return mine, record
 
     def finished(self, key: StepKey, began: StepRecord, answer: StepRecord) -> None:
         if answer.owner != began.owner and not answer.settled:
             with self.world.lock:
-                self.world.overtaken[checks.idempotency_key(key)] += 1
+                self.world.overtaken[checks.idempotency_key(key, began.since)] += 1
                 if clock.now() * 1e6 < (began.lease_until or 0):
                     self.world.problems.append(f"{key} was done by somebody else under the lease of {began}")
 
-    def _lost(self, key: StepKey) -> None:
+    def _lost(self, key: StepKey, since: int) -> None:
         with self.world.lock:
-            self.world.lost[checks.idempotency_key(key)] += 1
+            self.world.lost[checks.idempotency_key(key, since)] += 1
 
 
 class Mortal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aslant import skills
 from tests.execution.durable.control import TENANT, world
 
 PARENT = """
@@ -58,3 +59,37 @@ def test_what_a_child_does_again_after_it_was_undone_is_done_once() -> None:
         assert there.status(id, "completed", "failed").status == "completed"
         counted = there.effects.count()
         assert {name: counted[name] for name in ("a", "k1", "undo a", "undo k1")} == {"a": 2, "k1": 2, "undo a": 1, "undo k1": 1}
+
+
+def test_what_is_meant_to_act_again_has_another_idempotency_key() -> None:
+    keys: list[tuple[str, str]] = []
+
+    def keyed(name: str, idempotency_key: str) -> None:
+        keys.append((name, idempotency_key))
+
+    text = """
+        id: keyed
+        steps:
+          - id: a
+            type: skill
+            config: {skill: keyed, parameters: {name: a}}
+            compensation: {id: c, type: skill, config: {skill: keyed, parameters: {name: undo a}}}
+          - {id: b, type: skill, depends_on: [a], config: {skill: keyed, parameters: {name: b}}}
+    """
+    with world(text) as there:
+        skills.register("keyed", keyed)
+        id = there.start("keyed")
+        there.status(id, "completed")
+        there.service.rerun(TENANT, id, "b", by="bob")
+        there.until(lambda: len(keys) == 3, "b does not run again")
+        there.status(id, "completed")
+        for _ in range(2):
+            there.service.rerun(TENANT, id, "b", by="bob")
+            there.service.cancel(TENANT, id, by="bob")
+            there.service.rollback(TENANT, id, by="bob")
+            there.status(id, "rolled_back")
+            there.service.retry(TENANT, id, by="bob")
+            there.status(id, "completed")
+    of = {name: [key for each, key in keys if each == name] for name in ("a", "undo a", "b")}
+    assert len(of["a"]) == 3 and len(of["undo a"]) == 2 and len(of["b"]) >= 4
+    assert all(len(set(found)) == len(found) for found in of.values()), of

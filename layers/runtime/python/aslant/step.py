@@ -55,7 +55,8 @@ _MAX_MESSAGE = 4_000  # characters of a message in a record
 class StepRun:
     """Who is running. `execution` is an id, or an ARN when the machine was started by hand; `deadline` is monotonic.
 
-    `run` is the number of the execution's run, `attempt` counts the retries in it: 0 on the first attempt. `usage` are
+    `run` is the number of the execution's run, `attempt` counts the retries in it: 0 on the first attempt. `since` is the run
+    for which what the step did before was set aside (it was undone, or is to be done again); 0 for none. `usage` are
     measures that count although the attempt fails; a step that returns a result puts them into that.
     """
 
@@ -71,6 +72,7 @@ class StepRun:
     settings: Settings
     entered: str | None = None
     run: int = 1
+    since: int = 0
     user: str = ""
     guard: Guard = field(default_factory=Guard)
     redactor: secrets.Redactor = field(default_factory=secrets.Redactor)
@@ -83,8 +85,12 @@ class StepRun:
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt of this step in this iteration of this execution, and for nothing else."""
-        text = "\x00".join((self.tenant, self.execution, self.step, *map(str, self.iteration)))
+        """The same for every attempt of this step in this iteration of this execution, in later runs too, and for nothing else.
+
+        Where the step is meant to act again, because it was undone, restored or run again by name, it is another one.
+        """
+        again = (f"since {self.since}",) if self.since else ()
+        text = "\x00".join((self.tenant, self.execution, self.step, *map(str, self.iteration), *again))
         return str(uuid.UUID(bytes=hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16], version=5))
 
     def remaining(self, limit: float | None = None) -> float:
@@ -185,6 +191,7 @@ class _Record:
             self._log("recorded")
             return {"output": record.output}
         self.began = record
+        run.since = record.since
         if "attempt" not in event:
             run.attempt = record.attempts - 1
         return None

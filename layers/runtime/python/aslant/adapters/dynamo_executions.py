@@ -28,6 +28,12 @@ _BATCH = 3_000_000   # bytes of a transaction; DynamoDB takes 4 MB
 _KEEP = 456 * 24 * 3600
 _AGAIN = 20          # times that a set of records is read again because some changed
 
+_FIELDS = [field.name for field in fields(StepRecord) if field.name != "output"] + ["message"]
+_WITHOUT_OUTPUT: Mapping[str, Any] = {
+    "ProjectionExpression": ",".join(f"#{name}" for name in _FIELDS),
+    "ExpressionAttributeNames": {f"#{name}": name for name in _FIELDS},
+}
+
 
 @dataclass(frozen=True, slots=True)
 class DynamoExecutions:
@@ -117,13 +123,7 @@ class DynamoExecutions:
         )
 
     def steps(self, tenant: str, id: str, *, outputs: bool = False) -> tuple[StepRecord, ...]:
-        only: dict[str, Any] = {}
-        if not outputs:
-            wanted = [field.name for field in fields(StepRecord) if field.name != "output"] + ["message"]
-            only = {
-                "ProjectionExpression": ",".join(f"#{name}" for name in wanted),
-                "ExpressionAttributeNames": {f"#{name}": name for name in wanted},
-            }
+        only = {} if outputs else _WITHOUT_OUTPUT
         return tuple(self._step(tenant, row, outputs) for row in self._records(tenant, id, **only))
 
     def set_aside(self, tenant: str, id: str, *, run: int, chosen: Callable[[StepRecord], bool]) -> int:
@@ -155,8 +155,13 @@ class DynamoExecutions:
     def record_native(self, execution: Execution, records: Sequence[StepRecord], *, now: int) -> None:
         tenant, id = execution.tenant, execution.id
         for _ in range(_AGAIN):
-            own = {(step.step, step.iteration) for step in self.steps(tenant, id) if not step.native}
-            left = [step for step in records if (step.step, step.iteration) not in own]
+            there = [record_of(row) for row in self._all(tenant, id, "step#", **_WITHOUT_OUTPUT)]
+            own = {(step.step, step.iteration) for step in there if not step.native}
+            since = {(step.step, step.iteration): step.since for step in there}
+            left = [
+                replace(step, since=since.get((step.step, step.iteration), 0)) for step in records
+                if (step.step, step.iteration) not in own
+            ]
             try:
                 for start in range(0, len(left), MAX_ACTIONS):
                     self._transact("storing what native states did", [

@@ -2,7 +2,8 @@
 
 Texts: tenant, execution, workflow, step, type, status, owner, output_sha256, output_ref, error, message, outcome; JSON texts:
 iteration, output, usage; numbers: run, attempts, total_attempts, started_at, begun_at, finished_at, lease_until, ttl;
-booleans: settled, native. A record that was set aside leaves one of status keys.ASIDE with ids, `run` and ttl.
+booleans: settled, native. A record that was set aside leaves one of status keys.ASIDE with ids, `run`, ttl, and `since`, which
+the next record of the step keeps.
 `attempts_<run>` counts the begins of one run; `attempts` repeats the latest one's.
 """
 
@@ -170,7 +171,7 @@ def record_of(item: Mapping[str, Any]) -> StepRecord:
         step=text("step"), iteration=iteration, status=status, type=text("type"), run=number("run") or 1,
         attempts=number("attempts") or 0, total_attempts=number("total_attempts") or 0,
         started_at=number("started_at") or 0, begun_at=number("begun_at") or 0, finished_at=number("finished_at"),
-        lease_until=number("lease_until"), owner=text("owner"),
+        lease_until=number("lease_until"), owner=text("owner"), since=number("since") or 0,
         output=json.loads(text("output")) if "output" in item else None,
         output_sha256=text("output_sha256"), output_ref=text("output_ref"), error=failure,
         settled=bool(item.get("settled", {}).get("BOOL")), native=bool(item.get("native", {}).get("BOOL")),
@@ -188,7 +189,7 @@ def item_of(tenant: str, execution: str, workflow: str, record: StepRecord, *, n
         "started_at": record.started_at, "begun_at": record.begun_at, "finished_at": record.finished_at,
         "lease_until": record.lease_until, "owner": record.owner or None, "usage": compact(dict(record.usage)),
         "ttl": _ttl(now), "native": record.native or None, "settled": record.settled or None,
-        "outcome": record.outcome or None,
+        "outcome": record.outcome or None, "since": record.since or None,
     }
     if record.status == "completed":
         text = compact(record.output)
@@ -203,7 +204,8 @@ def left_by(row: Mapping[str, Any], run: int) -> dict[str, Any]:
     """What stays in the place of an item that is set aside for a run. A state of the machine's own may take the place."""
     kept = ("pk", "sk", "tenant", "execution", "workflow", "step", "iteration", "ttl")
     ids = {name: row[name] for name in kept if name in row}
-    return ids | {"status": {"S": keys.ASIDE}, "run": {"N": str(run)}, "native": {"BOOL": True}}
+    number = {"N": str(run)}
+    return ids | {"status": {"S": keys.ASIDE}, "run": number, "since": number, "native": {"BOOL": True}}
 
 
 def _attribute(value: str | int) -> dict[str, Any]:

@@ -129,7 +129,8 @@ class StepRecord:
 
     `attempts` counts the begins of this run, `total_attempts` those of all runs. A failure is `settled` when the
     workflow went on after it: a later run finds it again as a failure and does not repeat the step. `native` steps
-    were filled in from the history. `output` is only there when it was asked for.
+    were filled in from the history. `since` is the run for which the record before it was set aside, so that the step acts
+    again; 0 for none. `output` is only there when it was asked for.
     """
 
     step: str
@@ -152,6 +153,7 @@ class StepRecord:
     native: bool = False
     outcome: str = ""  # what a choice chose, if that can be told
     usage: Mapping[str, float] = field(default_factory=dict)
+    since: int = 0
 
     @property
     def label(self) -> str:
