@@ -13,7 +13,7 @@ from translator.asl.replay import remaining
 from translator.asl.tasks import evaluation, finish, invoke
 from translator.asl.values import Deferred, Nowhere, Writer, literal, query
 from translator.expressions.failing import may_fail
-from translator.expressions.jsonata import is_native, text_literal
+from translator.expressions.jsonata import MAX_CODE, is_native, text_literal
 from translator.expressions.tree import Binary, Call, Compare, Literal, Node, ObjectOf, Slot, Unary
 from translator.findings import asl as rules
 from translator.model.values import constant
@@ -74,21 +74,29 @@ def choice_step(
 def _flags(machine: Machine, block: Block, run: Run, writer: Writer, following: str | None) -> str:
     """A choice of which several outcomes may be taken: one flag for each."""
     step = run.step
-    sources = {f"c{number}": writer.source(as_condition(case.when)) for number, case in enumerate(step.cases)}
-    flags = {key: query(source) for key, source in sources.items()}
-    names = ",".join(f"({sources[f'c{number}']})?{text_literal(case.name)}" for number, case in enumerate(step.cases))
-    branches = f"[{names}]"
-    if step.default:
-        branches = f"($b:=[{names}];$count($b)=0?[{text_literal(step.default)}]:$b)"
+    sources = [writer.source(as_condition(case.when)) for case in step.cases]
+    names = ",".join(f"({source})?{text_literal(case.name)}" for case, source in zip(step.cases, sources, strict=True))
+    first: State | None = None
+    if len(names) > MAX_CODE and any(slot.kind == "output" for slot, _ in machine.variables.own(step.id, block.frame)):
+        cases = machine.variables.new_name.new(f"{step.id}_cases")  # of a state before it, that tells each case by itself
+        told = [
+            {"name": literal(case.name), "taken": query(source)} for case, source in zip(step.cases, sources, strict=True)
+        ]
+        first = {"Type": "Pass", "Assign": {cases: told}}
+        sources = [f"${cases}[{number}].taken" for number in range(len(sources))]
+        names = f"${cases}[taken].name"
+    branches = f"($b:=[{names}];$count($b)=0?[{text_literal(step.default)}]:$b)" if step.default else f"[{names}]"
+    flags = {f"c{number}": query(source) for number, source in enumerate(sources)}
     assign = machine.assign_results(step, block, {"route": flags, "output": {"branches": query(branches)}})
     state: State = {"Type": "Pass"} | ({"Assign": assign} if assign else {})
-    taken = "{" + ",".join(f'"{key}":({source})' for key, source in sources.items()) + "}"
+    taken = "{" + ",".join(f'"c{number}":({source})' for number, source in enumerate(sources)) + "}"
     own = {Slot("route", step.id): taken, Slot("output", step.id): f'{{"branches":{branches}}}'}
     own |= {Slot("status", step.id): '"completed"', Slot("error", step.id): "null"}
     machine.go(block, state, following, own | machine.own_input(block, step))
     if any(may_fail(case.when) for case in step.cases):
         _evaluate_unread(machine, block, step, state, flags)
-    return machine.add(block, step, "step", state)
+    name = machine.add(block, step, "step", state)
+    return name if first is None else machine.add(block, step, "evaluate", first | {"Next": name}, "cases")
 
 
 def _evaluate_unread(machine: Machine, block: Block, step: Step, state: State, value: Any) -> None:
