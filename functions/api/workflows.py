@@ -6,9 +6,11 @@ import contextlib
 import difflib
 import hashlib
 import json
+import re
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -34,6 +36,7 @@ Increment = Annotated[
     Literal["major", "minor", "patch"], Query(description="what is raised when the definition says no higher version")
 ]
 Dialect = Annotated[str | None, Query(max_length=40, description="the dialect, instead of finding it out")]
+_IN_A_PATH = re.compile(r"[-._~()'!*:@,;=+&$%<> \[\]{}|^\w]+")  # what the router takes for a part of a path
 DryRun = Annotated[bool, Query(description="only check it")]
 
 
@@ -238,6 +241,8 @@ def _written(dialect: str | None) -> tuple[Compilation, Written]:
         raise PayloadTooLarge(f"a definition has {MAX_DEFINITION:,} bytes at most")
     compiled = compile_source(text, dialect=dialect)
     workflow = compiled.workflow
+    if not _IN_A_PATH.fullmatch(workflow.id):
+        raise ValidationError(f"the id {workflow.id!r} cannot stand in an address; give it an `id` without / # ? and the like")
     return compiled, Written(
         workflow.id, workflow.name, workflow.description, workflow.version, text, compiled.dialect,
         hashlib.sha256(text.encode()).hexdigest(),
@@ -266,7 +271,9 @@ def _answer(status: int, record: WorkflowRecord, text: str, compiled: Compilatio
         **_columns(record), definition=text, dialect=compiled.dialect,
         findings=[_finding(found) for found in compiled.diagnostics],
     )
-    headers = {"ETag": _etag(record)} | ({"Location": f"/api/v1/workflows/{record.id}"} if status == 201 else {})
+    headers = {"ETag": _etag(record)}
+    if status == 201:
+        headers["Location"] = f"/api/v1/workflows/{quote(record.id, safe='')}"
     return Response(status_code=status, content_type="application/json", body=body, headers=headers)
 
 

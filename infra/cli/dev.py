@@ -22,10 +22,11 @@ from infra.cli.diverted import diverted
 from infra.cli.errors import FINDINGS, FINE, UsageError
 from infra.cli.files import read_all, texts
 from infra.cli.output import add_format, exit_code, print_findings
+from infra.cli.publishing import publish_files
 from infra.cli.run import scale, secrets_of_options
 from infra.cli.siblings import compile_with_siblings
 from infra.cli.signals import leave
-from infra.cli.target import same_target
+from infra.cli.target import local_user, same_target
 from infra.local.home import DEFAULT, Home, InUse, Unusable
 from translator.diagnostics import Diagnostic, Severity, TranslatorError
 from translator.pipeline import Compilation, Source
@@ -181,16 +182,11 @@ def _publish(
     sources: Sequence[Source], compilations: Sequence[Compilation], dialect: str | None, running: Dev
 ) -> list[Published]:
     """Publishes all but those that call what nobody defines, which it tells."""
-    from functions.publish_definition.logic import publish
-    from infra.local.provision import TENANT
     from translator.pipeline import MissingWorkflow
-
-    def compile(versions: Mapping[str, str]) -> list[Compilation]:
-        return compile_with_siblings(sources, dialect, versions) if versions else list(compilations)
 
     while sources:
         try:
-            return publish(compile, running.settings, TENANT, role="local")
+            return publish_files(sources, compilations, running.settings, by=local_user(), dialect=dialect)
         except MissingWorkflow as error:
             print(f"aslant: {visible(str(error))}, and not published either", file=sys.stderr)
             callers = {one.workflow.at.file for one in compilations if one.workflow.id == error.caller}

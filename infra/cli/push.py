@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
 
 from infra.cli import pictures
 from infra.cli.dev import about_published
 from infra.cli.errors import FINDINGS, FINE
 from infra.cli.files import read_all, texts
 from infra.cli.output import add_format, add_strategy, add_strict, exit_code, print_findings, put_json
+from infra.cli.publishing import publish_files
 from infra.cli.siblings import compile_with_siblings
-from infra.cli.target import TENANT, add_json, add_target, connected
+from infra.cli.target import TENANT, add_json, add_target, connected, local_user
 from translator.diagnostics import TranslatorError
-from translator.pipeline import Compilation
 from translator.reporting import visible
 
 EXAMPLES = """\
@@ -40,7 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     from aslant import bootstrap
-    from functions.publish_definition.logic import publish
     from infra.cli.skill_findings import of_registry
     from translator.pipeline import MissingWorkflow
 
@@ -56,9 +54,6 @@ def execute(args: argparse.Namespace) -> int:
     if exit_code(found, strict=args.strict):
         return FINDINGS
 
-    def compile(versions: Mapping[str, str]) -> list[Compilation]:
-        return compile_with_siblings(sources, args.dialect, versions, args.strategy) if versions else compilations
-
     with connected(args) as target:
         calls = of_registry(compilations, bootstrap.skill_store(target.settings).all(TENANT))
         if calls:
@@ -66,7 +61,9 @@ def execute(args: argparse.Namespace) -> int:
         if exit_code(calls, strict=args.strict):
             return FINDINGS
         try:
-            published = publish(compile, target.settings, TENANT, role="local")
+            published = publish_files(
+                sources, compilations, target.settings, by=local_user(), dialect=args.dialect, strategy=args.strategy
+            )
         except MissingWorkflow as error:
             print(f"aslant: {visible(str(error))}, and not published either", file=sys.stderr)
             return FINDINGS

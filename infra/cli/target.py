@@ -130,7 +130,7 @@ def connected(args: argparse.Namespace) -> Iterator[Target]:
                 os.environ[name] = value
         if address is not None:
             clock.use(lambda: address.clock + (time.time() - address.real) * address.scale, address.scale)
-        yield Target(Settings.read(), url or "", local, getattr(args, "user", None) or _user(), same_target(args))
+        yield Target(Settings.read(), url or "", local, getattr(args, "user", None) or local_user(), same_target(args))
     except NetworkError as error:
         raise UsageError(f"{url or 'AWS'} does not answer ({error})") from None
     except StepError as error:
@@ -169,7 +169,8 @@ def _port(url: str) -> int | None:
         raise UsageError(f"{url} is no address") from None
 
 
-def _user() -> str:
+def local_user() -> str:
+    """The user of this machine."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a user id without a name, as in some containers

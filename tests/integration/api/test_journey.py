@@ -5,7 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from infra.cli.publishing import publish_files
+from infra.cli.siblings import compile_with_siblings
+from infra.local.provision import TENANT
 from tests.integration.api.conftest import Api, definition
+from translator.pipeline import Source
 
 
 def waiting(api: Api, execution: str) -> dict[str, Any]:
@@ -126,3 +130,25 @@ def test_pages_of_workflows(api: Api) -> None:
             break
         cursor = f"&next={page['next']}"
     assert found == names
+
+
+def test_what_is_published_from_a_file_is_in_the_catalog_too(api: Api) -> None:
+    def push(text: str) -> str:
+        source = Source(text, "filed.yaml")
+        (published,) = publish_files([source], compile_with_siblings([source]), api.running.settings, by="ann")
+        return published.version
+
+    text = definition("filed")
+    assert push(text) == "1.0.0"
+    found = api.call("GET", "/workflows/filed", tenant=TENANT)
+    assert (found.status, found.body["status"], found.body["published"], found.body["definition"]) == (200, "published", "1.0.0", text)
+    assert api.call("POST", "/workflows", text.replace("hello", "hi"), tenant=TENANT).status == 409
+    assert push(text) == "1.0.0" and api.call("GET", "/workflows/filed", tenant=TENANT).headers["ETag"] == found.headers["ETag"]
+    assert push(text.replace("hello", "hi")) == "1.0.0-2"
+    changed = api.call("PUT", "/workflows/filed", text.replace("hello", "ho"), tenant=TENANT).body
+    assert (changed["published"], changed["latest"]) == ("1.0.0-2", "1.0.1")
+    assert api.call("POST", "/workflows/filed/publish", tenant=TENANT).body["published"] == "1.0.1"
+    rolled = api.call("POST", "/workflows/filed/rollback?version=1.0.0-2", tenant=TENANT)
+    assert (rolled.status, rolled.body["published"]) == (200, "1.0.0-2")
+    versions = [one["version"] for one in api.call("GET", "/workflows/filed/versions", tenant=TENANT).body]
+    assert sorted(versions) == ["1.0.0", "1.0.0-2", "1.0.1"]

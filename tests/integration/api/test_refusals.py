@@ -118,3 +118,13 @@ def test_tokens_of_others(api: Api) -> None:
 def test_who_may_not_call_learns_nothing_about_the_request(api: Api) -> None:
     assert api.call("POST", "/workflows/none/execute", {"surplus": 1}, token="").status == 401
     assert api.call("POST", "/workflows/none/execute", {"surplus": 1}, roles=["viewer"]).status == 403
+
+
+@pytest.mark.parametrize("id", ["a b", "ü", "a:b", "50%", "a&b", "a+b", "a[1]", "a/b", "a#b", "a?b", "a\\b", 'a"b'])
+def test_an_id_can_be_reached_or_is_refused(api: Api, id: str) -> None:
+    made = api.call("POST", "/workflows", definition(json.dumps(id)))
+    assert made.status in (201, 422)
+    if made.status == 201:
+        path = made.headers["Location"].removeprefix("/api/v1")
+        assert api.call("GET", path).body["id"] == id
+        assert api.call("DELETE", path).status == 200

@@ -15,6 +15,8 @@ from aslant.errors import ConflictError, InvalidTransition, NotFoundError, Valid
 Increment = Literal["major", "minor", "patch"]
 WorkflowStatus = Literal["draft", "published", "deprecated", "archived"]
 _VERSION = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})")
+_KEPT = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,99}")  # versions of definitions that came by `adopt` may be other ones
+_TRIES = 10
 MAX_DEFINITION = 1_000_000  # bytes of a definition's text
 
 
@@ -100,7 +102,7 @@ class Catalog:
     def definition(self, tenant: str, workflow: str, version: str | None = None) -> DefinitionRecord:
         """A version, or the latest one."""
         number = version or self.get(tenant, workflow).latest
-        found = self.store.definition(tenant, workflow, number) if _VERSION.fullmatch(number) else None
+        found = self.store.definition(tenant, workflow, number) if _KEPT.fullmatch(number) else None
         if found is None:
             raise NotFoundError(f"there is no version {number} of {workflow}")
         return found
@@ -165,6 +167,36 @@ class Catalog:
         self.store.write(before, after, None)
         return after
 
+    def adopt(self, tenant: str, written: Written, version: str, *, by: str) -> WorkflowRecord:
+        """Keeps a definition that was published without the catalog, such as from a file, as its published version.
+
+        Raises ConflictError when others keep changing the workflow.
+        """
+        kept = None if self.store.definition(tenant, written.id, version) else _record(written, version, by, self.clock())
+        for _ in range(_TRIES):
+            before, now = self.store.read(tenant, written.id), self.clock()
+            if before is None:
+                after = WorkflowRecord(
+                    tenant, written.id, written.name, "published", version, by, now, now, 1, written.description, version,
+                    written.tags,
+                )
+            elif kept is None and (before.status, before.published) == ("published", version):
+                return before
+            else:
+                after = replace(
+                    before, name=written.name, description=written.description, status="published", published=version,
+                    latest=max(before.latest, version, key=_parts), changed_at=now, revision=before.revision + 1,
+                    tags=written.tags or before.tags,
+                )
+            try:
+                self.store.write(before, after, kept)
+            except ConflictError:
+                if self.store.definition(tenant, written.id, version):  # somebody else keeps the same
+                    kept = None
+                continue
+            return after
+        raise ConflictError(f"the workflow {written.id} keeps changing")
+
     def page(self, tenant: str, *, limit: int, after: str | None) -> tuple[tuple[WorkflowRecord, ...], str | None]:
         """Some workflows by id, and the id that the next page goes on after."""
         found = self.store.page(tenant, limit=limit + 1, after=after)
@@ -184,14 +216,16 @@ def checked(version: str) -> str:
 
 
 def incremented(version: str, increment: Increment) -> str:
-    major, minor, patch = _parts(version)
+    major, minor, patch, _ = _parts(version)
     after = {"major": (major + 1, 0, 0), "minor": (major, minor + 1, 0), "patch": (major, minor, patch + 1)}[increment]
     return ".".join(map(str, after))
 
 
-def _parts(version: str) -> tuple[int, int, int]:
-    major, minor, patch = (int(part) for part in version.split("."))
-    return major, minor, patch
+def _parts(version: str) -> tuple[int, int, int, int]:
+    """What versions are ordered by: 1.2.0-3 is the third that was published as 1.2.0."""
+    core, _, rest = version.partition("-")
+    major, minor, patch = [*(int(part) if part.isdecimal() else 0 for part in core.split(".")), 0, 0, 0][:3]
+    return major, minor, patch, int(rest) if rest.isdecimal() else 0
 
 
 def _record(written: Written, version: str, by: str, now: int) -> DefinitionRecord:
