@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from aslant import completions, event_log, sla, triggers
+from aslant import analytics, completions, event_log, sla, triggers
 from aslant.approvals import service as approvals
 from aslant.step_types import INTERNAL, STEP_TYPES, function_name
 
@@ -140,6 +140,7 @@ SERVICES: tuple[FunctionSpec, ...] = (
     _service(
         completions.FUNCTION, "notify_completion", Right.EXECUTIONS, Right.ARTIFACTS, Right.SECRETS, timeout=300
     ),
+    _service(analytics.FUNCTION, "count_executions", Right.EXECUTIONS, Right.ARTIFACTS, asynchronous=True),
     _service(event_log.FUNCTION, "push_events", Right.EVENT_LOG, Right.CONNECTIONS, asynchronous=True),
     _service(event_log.STREAM, "stream", Right.EVENT_LOG, Right.CONNECTIONS, Right.EXECUTIONS),  # a WebSocket API calls it
     _service(

@@ -17,7 +17,7 @@ from aslant.adapters import clients, tenant_session
 from aslant.callers import authenticated
 from aslant.errors import PayloadTooLarge, StepError
 from aslant.settings import Settings
-from functions.api import approvals, events, executions, hooks, links, problems, system, workflows
+from functions.api import approvals, events, executions, figures, hooks, links, problems, system, workflows
 from functions.api import audited as trail
 from functions.api.audited import audited
 from functions.api.description import describe
@@ -28,7 +28,7 @@ from translator.diagnostics import TranslatorError
 
 PREFIX = "/api/v1"
 MAX_BODY = 2_000_000  # bytes
-_ROUTERS = (workflows.router, executions.router, events.router, approvals.router, hooks.router, trail.router)
+_ROUTERS = (workflows.router, executions.router, events.router, figures.router, approvals.router, hooks.router, trail.router)
 
 
 _making = threading.Lock()
@@ -59,6 +59,7 @@ def _made() -> Resolver:
     for router in _ROUTERS:
         made.include_router(router, prefix=PREFIX)
     made.include_router(system.router)
+    made.include_router(figures.installation)
     made.include_router(links.router)
     made.exception_handler(StepError)(problems.of_error)
     made.exception_handler(TranslatorError)(problems.of_findings)

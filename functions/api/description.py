@@ -29,6 +29,7 @@ _EMPTY = {_CHECKPOINT: "204", _EVENTS: "204", ("get", "/workflows/{workflow_id}"
 _TEXTS = {
     ("get", "/workflows/{workflow_id}/versions/{version}"): ("text/plain",),
     ("get", "/workflows/{workflow_id}/diff"): ("text/plain",),
+    ("get", "/metrics"): ("text/plain",),
     ("get", "/workflows/{workflow_id}/graph"): ("text/plain", "image/svg+xml"),
 }
 

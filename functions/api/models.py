@@ -392,3 +392,36 @@ class EventPage(Given):
     items: list[EventItem]
     next: str | None
     over: bool
+
+
+class ErrorCount(Given):
+    error: str
+    count: int
+
+
+class Figures(Given):
+    """Durations come from buckets: the median and the 95th percentile are right to about an eighth."""
+
+    counts: dict[str, int]
+    total: int
+    success_rate: float | None
+    mean_seconds: float | None
+    median_seconds: float | None
+    p95_seconds: float | None
+    cost_usd: float
+    attempts: int
+    errors: list[ErrorCount]
+
+
+class DayDocument(Figures):
+    day: str
+
+
+class MetricsDocument(Figures):
+    first: str
+    last: str
+    days: list[DayDocument]
+
+
+class StepMetricsDocument(Figures):
+    step: str

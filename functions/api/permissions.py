@@ -24,6 +24,7 @@ def _of_workflow(settings: Settings, caller: Caller, arguments: Mapping[str, str
 ROUTES: Mapping[tuple[str, str], Rule | None] = {
     ("GET", "/health"): None,
     ("GET", "/ready"): None,
+    ("GET", "/metrics"): None,
     ("GET", "/openapi.json"): None,
     ("GET", "/approvals/answer"): None,   # its signed link is the right to see it
     ("POST", "/approvals/answer"): None,
@@ -44,6 +45,8 @@ ROUTES: Mapping[tuple[str, str], Rule | None] = {
     ("GET", "/workflows/{workflow_id}/graph"): ("read", _of_workflow),
     ("GET", "/workflows/{workflow_id}/estimate"): ("read", _of_workflow),
     ("GET", "/workflows/{workflow_id}/schema"): ("read", _of_workflow),
+    ("GET", "/workflows/{workflow_id}/metrics"): ("read", _of_workflow),
+    ("GET", "/workflows/{workflow_id}/steps/metrics"): ("read", _of_workflow),
     ("GET", "/workflows/{workflow_id}/triggers"): ("read", _of_workflow),
     ("POST", "/workflows/{workflow_id}/execute"): ("execute", None),
     ("GET", "/workflows/{workflow_id}/executions"): ("read", _of_workflow),

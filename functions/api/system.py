@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from aslant import bootstrap
-from aslant.errors import NotFoundError, StepError
+from aslant.errors import StepError
 from aslant.settings import Settings
 from functions.api import models
 
@@ -22,13 +24,13 @@ def health() -> models.Health:
 def ready() -> Response[models.Health]:
     settings = Settings.read()
     checks = {}
-    for name, look in (
-        ("catalog", lambda: bootstrap.catalog(settings).get("-", "-")),
-        ("executions", lambda: bootstrap.executions(settings).get("-", "-")),
-    ):
+    looks: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("catalog", lambda: bootstrap.catalog(settings).store.read("-", "-")),
+        ("executions", lambda: bootstrap.execution_store(settings).read("-", "-")),
+    )
+    for name, look in looks:
         try:
-            look()
-        except NotFoundError:
+            look()  # there is nothing; a table that is not there is an error
             checks[name] = "up"
         except StepError as error:
             checks[name] = f"down: {type(error).__name__}"

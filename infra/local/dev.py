@@ -20,7 +20,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from aslant import bootstrap, event_log
+from aslant import analytics, bootstrap, event_log
 from aslant.adapters import clients
 from aslant.errors import StepError
 from aslant.executions.records import Execution
@@ -162,6 +162,7 @@ def _connect(cloud: LocalCloud, settings: Settings, *, warm: bool) -> None:
     if settings.event_bus != "default":
         with contextlib.suppress(events.exceptions.ResourceAlreadyExistsException):
             events.create_event_bus(Name=settings.event_bus)
+    cloud.rule(analytics.RULE, analytics.PATTERN, analytics.FUNCTION, bus=settings.event_bus)
     cloud.rule(event_log.RULE, event_log.PATTERN, event_log.FUNCTION, bus=settings.event_bus)
     cloud.rule("aslant-executions", NOTICES, RECORD_EXECUTION)
     for queue in QUEUES:

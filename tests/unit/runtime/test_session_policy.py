@@ -21,7 +21,7 @@ GIVEN: dict[str, Any] = {
     "identifier": "id", "execution": "e", "revision": 1, "number": "1.2.3", "step": "s", "iteration": (1,), "run": 1, "name": "n",
     "parent": "p", "machine": "arn:m", "point": "x", "ref": keys.ApprovalRef("e", "s", (), 1), "requested_at": 1, "approval_id": "i",
     "workflow": "w", "shard": 0, "status": "running", "arn": "arn:m", "topic": "t", "topic_name": "t", "month": "2026-01", "at": 5,
-    "endpoint": "e", "window": 1, "per": 60, "digest": "d", "version": "1.0.0",
+    "endpoint": "e", "window": 1, "per": 60, "digest": "d", "version": "1.0.0", "day": "2026-01-01", "event": "e",
 }
 
 

@@ -21,6 +21,10 @@ Executions table (stream of new and old images, time to live on `ttl`); all of a
 | calls in a window of a rate limit | `<tenant>#rate#<endpoint>` | `window#<number>#<seconds>` |
 | request to the API that may come again | `<tenant>#request#<hash>` | `request` |
 | change by the API | `<tenant>#audit#<year>-<month>` | `<at>#<id>` |
+| figures of a workflow's day | `<tenant>#stats#<workflow>` | `day#<date>` |
+| figures of a step's day | same | `step#<date>#<step>` |
+| event that was counted | `<tenant>#counted#<event id>` | `counted` |
+| figures of the installation, in parts | `#stats` | `part#<number>` |
 | kept result of a step | `<tenant>#cache#<hash>` | `cache` |
 
 Indexes of the executions table; an item is in one while it has its attributes:
@@ -64,6 +68,7 @@ from urllib.parse import quote
 from aslant.errors import NotFoundError
 
 SHARDS = 4  # partitions that a tenant's executions are spread over in the indexes by_tenant and by_status
+STATS_SHARDS = 8  # items that the figures of the installation are spread over
 EXECUTION = "execution"
 ASIDE = "aside"  # of records that were set aside; also the status of what stays in their places
 INPUT = "input"
@@ -287,6 +292,29 @@ def cached(tenant: str, digest: str) -> Key:
 def repeat(tenant: str, digest: str) -> Key:
     """What is known of a request that may come again."""
     return Key(f"{_part(tenant)}#request#{digest}", "request")
+
+
+def day_stats(tenant: str, workflow: str, day: str) -> Key:
+    """The figures of a workflow's day (`2026-11-28`)."""
+    return Key(f"{_part(tenant)}#stats#{_part(workflow)}", f"day#{day}")
+
+
+def step_stats(tenant: str, workflow: str, day: str, step: str) -> Key:
+    return Key(f"{_part(tenant)}#stats#{_part(workflow)}", f"step#{day}#{_part(step)}")
+
+
+def counted(tenant: str, event: str) -> Key:
+    """A mark that an event was counted."""
+    return Key(f"{_part(tenant)}#counted#{event}", "counted")
+
+
+def installation_stats(shard: int) -> Key:
+    """A part of the figures of all tenants together; no tenant's key begins so."""
+    return Key("#stats", f"part#{shard:02d}")
+
+
+def stats_shard(identifier: str) -> int:
+    return hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).digest()[1] % STATS_SHARDS
 
 
 def audit(tenant: str, month: str, at: int, identifier: str) -> Key:

@@ -8,6 +8,7 @@ from aslant.settings import Settings
 
 if TYPE_CHECKING:
     from aslant.adapters.dynamo_repeats import DynamoRepeats
+    from aslant.analytics import Stats
     from aslant.audit import AuditStore
     from aslant.event_log import Connections, EventLog, Sender
     from aslant.triggers import Subscriptions
@@ -51,3 +52,10 @@ def sender(settings: Settings) -> Sender:
     from aslant.adapters.dynamo_event_log import GatewaySender
 
     return GatewaySender(settings.region, settings.stream_url)
+
+
+def stats(settings: Settings) -> Stats:
+    """Figures in the executions table."""
+    from aslant.adapters.dynamo_stats import DynamoStats
+
+    return DynamoStats(settings.region, settings.executions_table)
