@@ -77,7 +77,8 @@ def tally(execution: Execution, steps: Iterable[StepRecord], status: str, run: i
     for one in steps:
         if one.run != run or one.status not in ("completed", "failed", "skipped"):
             continue
-        lasted = (one.finished_at - one.begun_at) // 1000 if one.finished_at and one.begun_at and one.status != "skipped" else None
+        timed = one.finished_at and one.begun_at and one.status != "skipped"
+        lasted = ((one.finished_at or 0) - one.begun_at) // 1000 if timed else None
         error = one.error.error if one.error is not None and one.status == "failed" else ""
         added = _counts(one.status, lasted, error) | {"attempts": one.attempts}
         found.setdefault(one.step, Counter()).update(added)
@@ -133,7 +134,8 @@ def exposition(counts: Counts) -> str:
         f'aslant_execution_duration_seconds_bucket{{le="+Inf"}} {reached}',
         f"aslant_execution_duration_seconds_sum {counts.get('duration', 0) / 1000:.3f}",
         f"aslant_execution_duration_seconds_count {reached}",
-        "# HELP aslant_cost_dollars_total What executions cost by AWS's list prices.", "# TYPE aslant_cost_dollars_total counter",
+        "# HELP aslant_cost_dollars_total What executions cost by AWS's list prices.",
+        "# TYPE aslant_cost_dollars_total counter",
         f"aslant_cost_dollars_total {counts.get('cost', 0) / 1_000_000:.6f}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
