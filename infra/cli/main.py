@@ -35,6 +35,7 @@ COMMANDS = {
     "dev": "keep a local cloud running, for the commands that follow",
     "token": "make a token for its HTTP API",
     "push": "publish definitions to it",
+    "copy": "copy a workflow from one installation to another",
     "start": "start an execution",
     "list": "list executions",
     "show": "show an execution: its steps, when they ran, what it costs",
@@ -200,7 +201,12 @@ def _execute(given: list[str], chosen: str | None) -> int:
     if args.command is None:
         top.print_help(sys.stderr)
         return USAGE
-    code: int = args.execute(args)
+    if getattr(args, "url", None) or getattr(args, "profile", None):
+        from infra.cli.remote import execute
+
+        code: int = execute(args)
+    else:
+        code = args.execute(args)
     sys.stdout.flush()
     return code
 

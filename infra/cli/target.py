@@ -86,6 +86,8 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--data", metavar="DIR", help=f"the data directory of `aslant dev` (default: {DEFAULT}, also of a"
         " folder above)")
     group.add_argument("--endpoint", metavar="URL", help="the address of `aslant dev` instead")
+    group.add_argument("--url", metavar="URL", help="an installation's HTTP API instead, with the token in ASLANT_TOKEN")
+    group.add_argument("--profile", metavar="NAME", help="the same by its name in ~/.config/aslant/profiles.toml")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
