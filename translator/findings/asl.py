@@ -21,7 +21,8 @@ SHORTEST_DELAY = Rule("A006", Severity.INFO, "immediate retries wait one second"
     "The shortest delay before a retry that a state machine knows is one second.")
 FAILURE_ACTION = Rule("A007", Severity.UNSUPPORTED, "failure handling without effect",
     "What is written for a failure cannot be carried out where it stands. Steps of an error handler are rollback steps: they"
-    " run when the handler's action is `rollback` or `compensate`.")
+    " run when the handler's action is `rollback` or `compensate`. Choices and waits are evaluated by the state machine, where"
+    " nothing catches a failure: let a transform before them compute the value.")
 COMPOSITE_TIMEOUT = Rule("A008", Severity.UNSUPPORTED, "time limit on a step that holds steps",
     "A state machine has no time limit for a parallel or a loop as a whole. Give the limit to the steps inside of it, or to the"
     " workflow.")

@@ -30,7 +30,8 @@ UNKNOWN_STEP = Rule("E011", Severity.ERROR, "unknown step",
 UNKNOWN_INPUT = Rule("E012", Severity.ERROR, "unknown input",
     "The definition declares its inputs, and this is none of them. Declare it, or correct the name.")
 UNKNOWN_VARIABLE = Rule("E013", Severity.ERROR, "unknown variable",
-    "The definition declares its variables, and this is none of them. Declare it, or correct the name.")
+    "The definition declares its variables, and this is none of them. Declare it, or correct the name. A variable"
+    " reads those that are written before it: put it after what it reads.")
 UNKNOWN_FUNCTION = Rule("E014", Severity.ERROR, "unknown function",
     "Only the listed functions can be called; there are no methods: write `upper(x)` or `x | upper`, not `x.upper()`.")
 ARGUMENTS = Rule("E015", Severity.ERROR, "wrong number of arguments",

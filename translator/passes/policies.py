@@ -9,7 +9,7 @@ from translator.diagnostics import Findings
 from translator.findings import asl as rules
 from translator.graph.scope import Scope
 from translator.model.workflow import OnFailure, Step, Workflow
-from translator.source import position_of
+from translator.source import Map, position_of
 
 UNDOING = frozenset({"rollback", "compensate"})
 
@@ -103,6 +103,15 @@ def report_policies(workflow: Workflow, findings: Findings) -> None:
                 rules.NEVER_RETRIED, f"{', '.join(handler.errors)}: never retried, so this handler makes no further attempt",
                 handler.at, hint="use another `action`",
             )
+    for step in workflow.all_steps():
+        if step.type in ("choice", "wait") and (step.on_failure or step.retry) is not None:
+            key = "retry" if step.on_failure is None else "on_failure"
+            if step.on_failure is None or step.on_failure.action != "fail":
+                findings.add(
+                    rules.FAILURE_ACTION, f"the state machine evaluates {step.id!r} itself, and nothing can catch its failure",
+                    step.source.at_key(key) if isinstance(step.source, Map) else step.at,
+                    hint="compute the value by a transform before it, whose failure can be handled",
+                )
     for holder in (*(step.source for step in workflow.all_steps()), workflow.source.get("settings")):
         written = holder["retry"].get("on") if holder and holder.get("retry") else None
         for index, name in enumerate(written or ()):

@@ -363,3 +363,21 @@ def test_an_output_key_reads_null_when_its_last_writer_that_ran_gave_null(skills
           - {id: c, type: transform, depends_on: [b], config: {data: ["{{ state.k }}"]}}
     """, input={"go": go})
     assert result.output == {"c": expected}
+
+
+@pytest.mark.parametrize(("instant", "status"), [
+    ("2020-01-01T00:00:00+02:00", "completed"), ("2024-02-29T23:00:00-05:00", "completed"),
+    ("2020-02-30T00:00:00Z", "failed"), ("2020-01-01T25:00:00Z", "failed"), ("2020-01-01T00:00:00", "failed"), ("soon", "failed"),
+    (None, "failed"),
+])  # fmt: skip
+def test_an_instant_that_is_none_is_an_error_that_the_end_of_the_workflow_can_tell_of(
+    skills: Skills, instant: str | None, status: str
+) -> None:
+    result = run_text("""
+        inputs: {t: {type: any}}
+        steps: [{id: until, type: wait, until: "{{ input.t }}"}]
+        finally: [{id: tell, type: skill, config: {skill: echo, parameters: {value: "{{ errors.until.error }}"}}}]
+    """, input={"t": instant})
+    assert result.status == status
+    assert status_of(result, "tell") == "completed"
+    assert result.error is None or (result.error.error, result.error.step) == ("ExpressionError", "until")

@@ -125,3 +125,15 @@ def test_no_sentence_about_a_dialect_is_pydantics(dialect: str) -> None:
         for value in ("[]", "{}", "-1", "[1]", "1.5", "'" + "x" * 5000 + "'", "''", "null", "{a: b}"):
             for one in found(STEP[dialect] % f"{key}: {value}"):
                 assert "Value error" not in one.message and "Input should" not in one.message and "at least 1 item" not in one.message
+
+
+@pytest.mark.parametrize(("step", "codes"), [
+    ("{id: a, type: wait, seconds: '{{ input.n }}', on_failure: continue}", ["A007"]),
+    ("{id: a, type: wait, seconds: 1, retry: {max_attempts: 2}}", ["A007"]),
+    ("{id: a, type: choice, cases: [{name: x, when: input.n > 1}], on_failure: {action: retry, then: continue}}", ["A007"]),
+    ("{id: a, type: choice, cases: [{name: x, when: input.n > 1}], on_failure: fail}", []),
+    ("{id: a, type: transform, config: {expression: input.n + 1}, on_failure: continue}", []),
+])  # fmt: skip
+def test_what_is_written_for_the_failure_of_a_step_that_nothing_can_catch_is_told(step: str, codes: list[str]) -> None:
+    text = f"dialect: canonical\nname: n\ninputs: {{n: {{type: number}}}}\nsteps:\n  - {step}\n"
+    assert [each.code for each in found(text)] == codes
