@@ -16,6 +16,7 @@ from aslant.step_types import STEP_TYPES
 from translator.asl.plan import Fork, Gate, Plan, Run, Sequence, runs
 from translator.asl.values import literal
 from translator.asl.variables import Variables
+from translator.expressions.functions import FUNCTIONS, find
 from translator.expressions.jsonata import is_native
 from translator.expressions.references import slots
 from translator.expressions.tree import Attribute, Binary, Call, Conditional, ListOf, Node, ObjectOf, Slot, children
@@ -136,7 +137,7 @@ class _Analysis:
             chain = chain_of(here)
             if chain is not None:
                 self.use(chain[0].name).keep.add(chain[1])
-            elif isinstance(here, Call) and here.name == "len" and self._is_loop(here):
+            elif isinstance(here, Call) and find(here.name) is FUNCTIONS["len"] and self._is_loop(here):
                 continue  # the elements are only counted
             else:
                 stack.extend(children(here))

@@ -75,7 +75,7 @@ LOOP = """
     inputs: {{n: {{type: integer, required: true}}}}
     steps:
       - {{id: many, type: foreach, items: "{{{{ range(0, 25) }}}}", {extra} steps: [{{id: one, type: skill, config: {{skill: blob, parameters: {{bytes: "{{{{ input.n }}}}"}}}}}}]}}
-      - {{id: after, type: transform, depends_on: [many], config: {{data: ["{{{{ len(steps.many.output) }}}}", "{{{{ errors.many.error }}}}"]}}}}
+      - {{id: after, type: transform, depends_on: [many], config: {{data: ["{{{{ len(steps.many.output) }}}}", "{{{{ steps.many.output | length }}}}", "{{{{ errors.many.error }}}}"]}}}}
       - {{id: read, type: skill, depends_on: [many], config: {{skill: lengths, parameters: {{texts: "{{{{ steps.many.output }}}}"}}}}}}
 """
 
@@ -83,7 +83,7 @@ LOOP = """
 def test_many_small_results_add_up(blob: Skills) -> None:
     registry.register("lengths", lambda texts: [len(text) for text in texts])
     result = start(compiled(LOOP.format(extra="")), {"n": 20_000})
-    assert result.error is None and result.output == {"after": [25, None], "read": [20_000] * 25}
+    assert result.error is None and result.output == {"after": [25, 25, None], "read": [20_000] * 25}
 
 
 @pytest.mark.parametrize("text", ["x" * 300_000, "界" * 90_000])
