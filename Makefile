@@ -5,12 +5,14 @@ SEED ?= 1
 CASES ?= 20000
 RUN := $(BIN)/python
 
-.PHONY: help setup demo test test-services check fuzz bench lock clean
+.PHONY: help setup demo test test-services check synth deploy fuzz bench lock clean
 
 help:
 	@echo "make demo           run a release pipeline on the local cloud: parallel tests, a choice, an approval, a loop"
 	@echo "make test           run all tests"
 	@echo "make check          types, style and import contracts"
+	@echo "make synth          CloudFormation templates of an installation, into build/cdk.out (ARGS='-c stage=prod')"
+	@echo "make deploy         deploy it with the credentials of the environment"
 	@echo "make fuzz           long random tests (CASES=20000 SEED=1)"
 	@echo "make bench          the measures that the README quotes"
 	@echo "make test-services  tests that need a real server or browser"
@@ -34,7 +36,7 @@ setup: .venv/.ready
 demo: .venv/.ready
 	$(RUN) -m infra.cli.demo
 
-test: .venv/.ready tests/fuzz/node/node_modules/.ready
+test: .venv/.ready tests/fuzz/node/node_modules/.ready infra/node/node_modules/.ready
 	$(RUN) -m pytest -n $${TEST_WORKERS:-3} --dist worksteal
 
 test-services: .venv/.ready
@@ -45,6 +47,17 @@ check: .venv/.ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The CDK command line tool.
+infra/node/node_modules/.ready: infra/node/package-lock.json
+	cd infra/node && npm ci --silent --no-audit --no-fund
+	touch $@
+
+synth: .venv/.ready infra/node/node_modules/.ready
+	infra/node/node_modules/.bin/cdk synth --quiet $(ARGS)
+
+deploy: .venv/.ready infra/node/node_modules/.ready
+	infra/node/node_modules/.bin/cdk deploy --all $(ARGS)
 
 fuzz: .venv/.ready tests/fuzz/node/node_modules/.ready
 	$(RUN) -m tests.fuzz.expressions --cases $(CASES) --seed $(SEED)
@@ -60,8 +73,8 @@ bench: .venv/.ready
 	$(RUN) -m tests.bench.peers
 
 lock: .venv/.ready
-	$(BIN)/pip-compile --quiet --upgrade --strip-extras --extra dev --generate-hashes --allow-unsafe --no-emit-index-url \
+	$(BIN)/pip-compile --quiet --upgrade --strip-extras --extra dev --extra cdk --generate-hashes --allow-unsafe --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --no-emit-options -o requirements.lock pyproject.toml
 
 clean:
-	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/fuzz/node/node_modules
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/fuzz/node/node_modules infra/node/node_modules

@@ -54,7 +54,7 @@ class Right(StrEnum):
 
 
 class Packages(StrEnum):
-    """Sets of third-party packages, a layer each; `layers/<name>/requirements.in` lists them."""
+    """Sets of third-party packages, a layer each; `layers/<name>/requirements.txt` lists them."""
 
     CORE = "dependencies"
     DATABASES = "databases"
@@ -200,6 +200,7 @@ class Places:
     email_from: str = ""
     public_url: str = ""
     stream_url: str = ""   # the stage of the WebSocket API
+    database_allow: str = ""
 
 
 def environment(places: Places) -> dict[str, str]:

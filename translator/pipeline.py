@@ -98,10 +98,11 @@ class Compilation:
 
     def bind_parts(self, targets: Mapping[str, str]) -> dict[str, str]:
         """The same for `parts`, by their placeholders, which are among `targets` too."""
-        return {
-            place: json.dumps(_bound(definition, targets), ensure_ascii=False, separators=(",", ":"))
-            for place, definition in self.parts.items()
-        }
+        return {place: self.bind_part(place, targets) for place in self.parts}
+
+    def bind_part(self, place: str, targets: Mapping[str, str]) -> str:
+        """The same for one of `parts`."""
+        return json.dumps(_bound(self.parts[place], targets), ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(slots=True)
