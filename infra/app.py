@@ -14,6 +14,7 @@ from pathlib import Path
 from aws_cdk import App, Tags, Validations
 from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
+from aslant import event_log
 from infra.assets import ROOT, LayerError
 from infra.cli.output import print_findings
 from infra.constructs.nag import accept_everywhere
@@ -57,7 +58,7 @@ def build(app: App, settings: StageSettings, compilations: Sequence[Compilation]
     """All stacks of a stage. `layers=False` leaves third-party layers empty, for templates that nobody deploys."""
     name = f"aslant-{settings.stage}"
     data = DataStack(app, f"{name}-data", settings=settings)
-    engine = EngineStack(app, f"{name}-engine", store=data.store)
+    engine = EngineStack(app, f"{name}-engine", settings=settings, store=data.store)
     functions = FunctionsStack(
         app, f"{name}-functions", settings=settings, store=data.store, engine=engine.engine, identity=data.identity,
         layers=layers,
@@ -68,6 +69,7 @@ def build(app: App, settings: StageSettings, compilations: Sequence[Compilation]
     )  # fmt: skip
     api = ApiStack(
         app, f"{name}-api", settings=settings, function=functions.functions[API], identity=data.identity,
+        stream=functions.functions[event_log.STREAM], sockets=engine.engine.sockets,
     )  # fmt: skip
     workflows = []
     for number, share in enumerate(shares(compilations, settings.workflow_stacks), 1):

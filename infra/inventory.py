@@ -181,6 +181,21 @@ QUEUES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSpec:
+    """A rule of the installation's bus that calls a function."""
+
+    name: str
+    pattern: Mapping[str, Any]
+    function: str
+
+
+RULES = (
+    RuleSpec(name=analytics.RULE, pattern=analytics.PATTERN, function=analytics.FUNCTION),
+    RuleSpec(name=event_log.RULE, pattern=event_log.PATTERN, function=event_log.FUNCTION),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
     """Where the functions of an installation find things: names, or ARNs where the field says so."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aws_cdk import Stack
+from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -18,11 +19,15 @@ class Store:
 
     executions: dynamodb.ITable
     catalog: dynamodb.ITable
+    events: dynamodb.ITable
+    connections: dynamodb.ITable
     bucket: s3.IBucket
     key: kms.IKey
     topic: sns.ITopic
     executions_arn: str
     catalog_arn: str
+    events_arn: str
+    connections_arn: str
     bucket_arn: str
 
 
@@ -34,6 +39,9 @@ class Engine:
     bus_arn: str
     scheduler_role: iam.IRole
     machine_role: iam.IRole
+    sockets: gateway.WebSocketApi  # its routes are made where its function is known
+    sockets_id: str                # as other stacks import it
+    sockets_url: str               # where connections are managed
 
 
 def arn(stack: Stack, service: str, resource: str, *, separator: str = ":") -> str:

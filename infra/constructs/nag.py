@@ -17,6 +17,7 @@ _STARS: Mapping[str, str] = {
     "ecs": "clusters, services and task definitions are named by definitions; ASLANT_CLUSTERS and ASLANT_CONTAINERS bound them",
     "eks": "clusters are named by the settings of the functions",
     "events": "a notification may name any bus of this account",
+    "execute-api": "connections of one WebSocket API",
     "iam": "roles of containers that are skills, by their prefix",
     "lambda": "functions that are skills, by their prefix",
     "s3": "objects of one bucket have names of their own",

@@ -14,7 +14,8 @@ from infra.settings import StageSettings
 
 _READ = ("dynamodb:GetItem", "dynamodb:Query")
 _WRITE = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")
-_KEYED = frozenset({Right.EXECUTIONS, Right.CATALOG, Right.PUBLISH, Right.SPEND, Right.ARTIFACTS, Right.MESSAGES})
+_KEYED = frozenset({Right.EXECUTIONS, Right.CATALOG, Right.PUBLISH, Right.SPEND, Right.ARTIFACTS, Right.MESSAGES,
+    Right.EVENT_LOG, Right.CONNECTIONS})  # fmt: skip
 _PROVIDERS = ("anthropic", "amazon", "meta", "mistral", "cohere")
 
 Rows = Sequence[tuple[Sequence[str], Sequence[str], Mapping[str, Mapping[str, str]] | None]]
@@ -84,6 +85,16 @@ def _rows(right: Right, stack: Stack, store: Store, engine: Engine, settings: St
             ]
         case Right.BUS:
             return [(("events:PutEvents",), (engine.bus_arn,), None)]
+        case Right.EVENT_LOG:
+            return [(("dynamodb:PutItem", "dynamodb:Query"), (store.events_arn,), None)]
+        case Right.CONNECTIONS:
+            table = store.connections_arn
+            sockets = arn(stack, "execute-api", f"{engine.sockets_id}/*/*/@connections/*", separator="/")
+            return [
+                (("dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:DeleteItem"), (table,), None),
+                (("dynamodb:Query",), (f"{table}/index/*",), None),
+                (("execute-api:ManageConnections",), (sockets,), None),
+            ]
         case Right.EVENTS:
             return [(("events:PutEvents",), (arn(stack, "events", "event-bus/*", separator="/"),), None)]
         case Right.MESSAGES:

@@ -20,12 +20,12 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from aslant import analytics, bootstrap, event_log
+from aslant import bootstrap, event_log
 from aslant.adapters import clients
 from aslant.errors import StepError
 from aslant.executions.records import Execution
 from aslant.settings import Settings
-from infra.inventory import API, NOTICES, PUBLISH_EVENTS, QUEUES, RECORD_EXECUTION
+from infra.inventory import API, NOTICES, PUBLISH_EVENTS, QUEUES, RECORD_EXECUTION, RULES
 from infra.local import provision
 from infra.local.cloud import LocalCloud
 from infra.local.gateway import gateway
@@ -162,8 +162,8 @@ def _connect(cloud: LocalCloud, settings: Settings, *, warm: bool) -> None:
     if settings.event_bus != "default":
         with contextlib.suppress(events.exceptions.ResourceAlreadyExistsException):
             events.create_event_bus(Name=settings.event_bus)
-    cloud.rule(analytics.RULE, analytics.PATTERN, analytics.FUNCTION, bus=settings.event_bus)
-    cloud.rule(event_log.RULE, event_log.PATTERN, event_log.FUNCTION, bus=settings.event_bus)
+    for rule in RULES:
+        cloud.rule(rule.name, rule.pattern, rule.function, bus=settings.event_bus)
     cloud.rule("aslant-executions", NOTICES, RECORD_EXECUTION)
     for queue in QUEUES:
         cloud.queue(queue.name, queue.function, dead=queue.dead, receives=queue.receives)

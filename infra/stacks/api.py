@@ -21,7 +21,7 @@ from infra.constructs.nag import accept
 from infra.settings import StageSettings
 
 PREFIX = "/api/v1"
-_TOP = ("/health", "/ready", "/openapi.json")  # routes without the prefix
+_HOOKS = "/hooks/"  # of what is open, this has the prefix
 _FIELDS = ("requestId", "ip", "requestTime", "httpMethod", "routeKey", "path", "status", "protocol", "responseLength",
     "integrationErrorMessage", "authorizer.error")  # fmt: skip
 
@@ -31,6 +31,7 @@ class ApiStack(Stack):
 
     def __init__(
         self, scope: Construct, id: str, *, settings: StageSettings, function: lambda_.IFunction, identity: Identity,
+        stream: lambda_.IFunction, sockets: gateway.WebSocketApi,
         **stack: Any,
     ) -> None:
         super().__init__(scope, id, **stack)
@@ -65,9 +66,15 @@ class ApiStack(Stack):
         )  # fmt: skip
         for (method, path), rule in ROUTES.items():
             if rule is None:
-                full = path if path in _TOP or path.startswith("/approvals") else PREFIX + path
+                full = PREFIX + path if path.startswith(_HOOKS) else path
                 for route in api.add_routes(path=full, methods=[_method(method)], integration=target):
                     accept(route, {"AwsSolutions-APIG4": "it needs no token: it tells nothing, or its link or call is signed"})
+        follow = integrations.WebSocketLambdaIntegration("Stream", stream)
+        for key in ("$connect", "$disconnect", "$default"):
+            route = gateway.WebSocketRoute(
+                self, f"Sockets{key[1:].title()}", web_socket_api=sockets, route_key=key, integration=follow
+            )
+            accept(route, {"AwsSolutions-APIG4": "the function checks the token, which browsers send in the address"})
         if settings.waf and identity.pool_arn:
             _firewall(self, identity.pool_arn)
         self.api = api

@@ -35,6 +35,8 @@ class DataStack(Stack):
         ))  # fmt: skip
         executions = _table(self, "Executions", keys.executions_table("-"), key, removal)
         catalog = _table(self, "Catalog", keys.catalog_table("-"), key, removal)
+        events = _table(self, "Events", keys.events_table("-"), key, removal)
+        connections = _table(self, "Connections", keys.connections_table("-"), key, RemovalPolicy.DESTROY)
         logs = s3.Bucket(
             self, "AccessLogs", encryption=s3.BucketEncryption.S3_MANAGED, enforce_ssl=True, removal_policy=removal,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
@@ -53,8 +55,9 @@ class DataStack(Stack):
         )  # fmt: skip
         topic = sns.Topic(self, "Notifications", master_key=key, enforce_ssl=True)
         self.store = Store(
-            executions=executions, catalog=catalog, bucket=bucket, key=key, topic=topic,
+            executions=executions, catalog=catalog, events=events, connections=connections, bucket=bucket, key=key, topic=topic,
             executions_arn=_exported(self, executions.table_arn), catalog_arn=_exported(self, catalog.table_arn),
+            events_arn=_exported(self, events.table_arn), connections_arn=_exported(self, connections.table_arn),
             bucket_arn=_exported(self, bucket.bucket_arn),
         )  # fmt: skip
         self.identity = Identity(self, "Identity", settings=settings, removal=removal)
@@ -66,19 +69,22 @@ def _exported(stack: Stack, arn: str) -> str:
 
 def _table(scope: Construct, id: str, described: dict[str, Any], key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
     """A table as `aslant.keys` describes it for DynamoDB's CreateTable."""
-    partition, sort = (_attribute(row) for row in described["KeySchema"])
+    streamed = described.get("StreamSpecification")
     table = dynamodb.Table(
-        scope, id, partition_key=partition, sort_key=sort, billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
-        stream=dynamodb.StreamViewType(described["StreamSpecification"]["StreamViewType"]),
+        scope, id, **_keys(described), billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+        stream=dynamodb.StreamViewType(streamed["StreamViewType"]) if streamed else None,
         encryption=dynamodb.TableEncryption.CUSTOMER_MANAGED, encryption_key=key, time_to_live_attribute="ttl",
         point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True),
         removal_policy=removal, deletion_protection=removal is RemovalPolicy.RETAIN,
     )  # fmt: skip
-    for index in described["GlobalSecondaryIndexes"]:
-        partition, sort = (_attribute(row) for row in index["KeySchema"])
-        table.add_global_secondary_index(index_name=index["IndexName"], partition_key=partition, sort_key=sort)
+    for index in described.get("GlobalSecondaryIndexes", ()):
+        table.add_global_secondary_index(index_name=index["IndexName"], **_keys(index))
     return table
 
 
-def _attribute(row: dict[str, str]) -> dynamodb.Attribute:
-    return dynamodb.Attribute(name=row["AttributeName"], type=dynamodb.AttributeType.STRING)
+def _keys(described: dict[str, Any]) -> dict[str, dynamodb.Attribute]:
+    names = {"HASH": "partition_key", "RANGE": "sort_key"}
+    return {
+        names[row["KeyType"]]: dynamodb.Attribute(name=row["AttributeName"], type=dynamodb.AttributeType.STRING)
+        for row in described["KeySchema"]
+    }

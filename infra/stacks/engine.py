@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from aws_cdk import Stack
+from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -12,15 +14,18 @@ from constructs import Construct
 from aslant import sla, triggers
 from aslant.approvals import service as approvals
 from infra.constructs.estate import Engine, Store, arn, function_arn
+from infra.constructs.function import log_group
 from infra.constructs.machines import machine_role
 from infra.constructs.rights import allow
 from infra.inventory import STEPS
+from infra.settings import StageSettings
 
+_FIELDS = ("requestId", "ip", "requestTime", "routeKey", "status", "connectionId", "eventType", "integrationErrorMessage")
 _CALLED_LATER = (approvals.FUNCTION, sla.FUNCTION, triggers.FUNCTION)
 
 
 class EngineStack(Stack):
-    def __init__(self, scope: Construct, id: str, *, store: Store, **stack: Any) -> None:
+    def __init__(self, scope: Construct, id: str, *, settings: StageSettings, store: Store, **stack: Any) -> None:
         super().__init__(scope, id, **stack)
         bus = events.EventBus(self, "Bus", description="Events of executions, approvals and workflows")
         timers = iam.Role(self, "Timers", assumed_by=_service("scheduler", self.account), description="Calls functions later")
@@ -31,7 +36,19 @@ class EngineStack(Stack):
             self, "Machines", store=store, functions=[spec.name for spec in STEPS.values()],
             starts=[arn(self, "states", "stateMachine:*")], runs_itself=True,
         )  # fmt: skip
+        sockets = gateway.WebSocketApi(self, "Sockets", description="Events of an execution, as they happen")
+        stage = gateway.WebSocketStage(
+            self, "SocketsStage", web_socket_api=sockets, stage_name="live", auto_deploy=True,
+            throttle=gateway.ThrottleSettings(rate_limit=settings.api_rate, burst_limit=settings.api_burst),
+        )  # fmt: skip
+        group = log_group(self, "SocketsLogs", settings)
+        low = stage.node.default_child
+        assert isinstance(low, gateway.CfnStage)
+        low.access_log_settings = gateway.CfnStage.AccessLogSettingsProperty(
+            destination_arn=group.log_group_arn, format=json.dumps({name: f"$context.{name}" for name in _FIELDS}),
+        )  # fmt: skip
         self.engine = Engine(
+            sockets=sockets, sockets_id=str(self.export_value(sockets.api_id)), sockets_url=stage.callback_url,
             bus_name=bus.event_bus_name, bus_arn=bus.event_bus_arn, scheduler_role=timers, machine_role=machines,
         )  # fmt: skip
 

@@ -23,6 +23,7 @@ from infra.inventory import (
     QUEUE_BATCH,
     QUEUES,
     RECORD_EXECUTION,
+    RULES,
     STREAM_BATCH,
     STREAM_PARALLEL,
     QueueSpec,
@@ -44,14 +45,9 @@ class EventsStack(Stack):
         bus = events.EventBus.from_event_bus_arn(self, "Bus", engine.bus_arn)
         for spec in QUEUES:
             self._queue(spec, store, functions[spec.function], bus)
-        notices = _rule(self, "Notices", NOTICES)
-        notices.add_target(targets.LambdaFunction(
-            _known(self, "Recorder", functions[RECORD_EXECUTION]), retry_attempts=10, max_event_age=Duration.hours(24),
-        ))  # fmt: skip
-        lambda_.CfnPermission(
-            self, "RecorderPermission", action="lambda:InvokeFunction", principal="events.amazonaws.com",
-            function_name=functions[RECORD_EXECUTION].function_arn, source_arn=notices.rule_arn,
-        )  # fmt: skip
+        for rule in RULES:
+            self._call(_id(rule.name), rule.pattern, functions[rule.function], bus)
+        self._call("Notices", NOTICES, functions[RECORD_EXECUTION], None)
         publisher = functions[PUBLISH_EVENTS]
         streams = {"Executions": store.executions.table_stream_arn, "Catalog": store.catalog.table_stream_arn}
         rights = iam.Policy(self, "Streams", roles=[_role(publisher)], statements=[
@@ -66,8 +62,22 @@ class EventsStack(Stack):
             )  # fmt: skip
             mapping.node.add_dependency(rights)
 
+    def _call(
+        self, id: str, pattern: Mapping[str, Any], function: lambda_.Function, bus: events.IEventBus | None
+    ) -> None:
+        """A rule that calls a function. The permission is made here: L2 would put it into the function's stack."""
+        rule = _rule(self, f"{id}Rule", pattern, bus)
+        rule.add_target(targets.LambdaFunction(
+            lambda_.Function.from_function_arn(self, f"{id}Function", function.function_arn), retry_attempts=10,
+            max_event_age=Duration.hours(24),
+        ))  # fmt: skip
+        lambda_.CfnPermission(
+            self, f"{id}Permission", action="lambda:InvokeFunction", principal="events.amazonaws.com",
+            function_name=function.function_arn, source_arn=rule.rule_arn,
+        )  # fmt: skip
+
     def _queue(self, spec: QueueSpec, store: Store, function: lambda_.Function, bus: events.IEventBus) -> None:
-        name = "".join(part.title() for part in spec.name.removeprefix("aslant-").split("-"))
+        name = _id(spec.name)
         dead = sqs.Queue(
             self, f"{name}Dead", retention_period=Duration.days(14), enforce_ssl=True, encryption=sqs.QueueEncryption.KMS,
             encryption_master_key=store.key,
@@ -98,9 +108,8 @@ def _role(function: lambda_.Function) -> iam.IRole:
     return function.role
 
 
-def _known(scope: Construct, id: str, function: lambda_.Function) -> lambda_.IFunction:
-    """The same function, without the permissions that a stack would add to another one."""
-    return lambda_.Function.from_function_arn(scope, id, function.function_arn)
+def _id(name: str) -> str:
+    return "".join(part.title() for part in name.removeprefix("aslant-").split("-"))
 
 
 def _rule(scope: Construct, id: str, pattern: Mapping[str, Any], bus: events.IEventBus | None = None) -> events.Rule:

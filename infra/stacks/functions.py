@@ -36,10 +36,11 @@ class FunctionsStack(Stack):
         accept(self.dead_letters, DEAD_LETTERS)
         variables = environment(Places(
             executions_table=store.executions.table_name, catalog_table=store.catalog.table_name,
+            events_table=store.events.table_name, connections_table=store.connections.table_name,
             bucket=store.bucket.bucket_name, key=store.key.key_arn, event_bus=engine.bus_name,
             scheduler_role=engine.scheduler_role.role_arn, machine_role=engine.machine_role.role_name,
             notify_topic=store.topic.topic_arn, token_issuer=identity.issuer, token_audience=identity.audience,
-            token_keys=identity.keys_url, email_from=settings.email_from,
+            stream_url=engine.sockets_url, token_keys=identity.keys_url, email_from=settings.email_from,
             public_url=f"https://{settings.domain}" if settings.domain else "", database_allow=settings.database_allow,
         ))  # fmt: skip
         self.functions: dict[str, lambda_.Function] = {}
