@@ -61,6 +61,7 @@ class Machine:
     functions: dict[str, str] = field(default_factory=dict)
     workflows: dict[str, str] = field(default_factory=dict)
     children: Mapping[str, Workflow] = field(default_factory=dict)
+    own_steps: frozenset[str] = frozenset()  # ids of the workflow's steps; choices for edges with conditions have others
     failure: str = ""  # the variable that holds the body's failure, for what runs at the end
     # Steps that no function runs and that leave a record all the same, and loops whose list does: a rollback reads them.
     recorded: frozenset[str] = frozenset()
@@ -71,7 +72,8 @@ class Machine:
     claims: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # step -> what of its result must stay in the machine
     lengths: dict[str, int] = field(default_factory=dict)  # the state of a loop -> how many items it has, where that is known
     total: set[str] = field(default_factory=set)  # choices that belong to no step and whose conditions cannot fail
-    routed: set[str] = field(default_factory=set)  # those of them that ask which outcome another choice had
+    routed: set[str] = field(default_factory=set)  # states that may be left out where it is known what they do
+    asked: set[str] = field(default_factory=set)  # those of `routed` that ask for the conditions of edges
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)  # placeholder -> a machine that runs a part of the body
     distributed: Mapping[str, Distribution] = field(default_factory=dict)  # loops that run as Distributed Maps
     # What executions inside of this one read of what is around them: parts of the input, and values by name with their home.
@@ -227,7 +229,7 @@ class Machine:
     def own_input(self, block: Block, step: Step) -> dict[Slot, str]:
         if not self.is_direct(block, step):
             return {}
-        loop = block.frame.loop
+        loop = block.frame.loops[-1]
         return {Slot("item", loop): "$states.input.item", Slot("index", loop): "$states.input.index"}
 
 

@@ -6,7 +6,7 @@ state; and for every edge the step before it comes first on every path and is ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from translator.asl.limits import measures
 from translator.asl.tokens import Tokens
 from translator.diagnostics import Findings, Position
 from translator.findings import asl as rules
-from translator.graph.scope import Graph
+from translator.graph.scope import Graph, Scope
 from translator.model.workflow import Workflow
 
 TERMINAL = frozenset({"Succeed", "Fail"})
@@ -59,19 +59,29 @@ def check_machine(
     problems += tokens.problems()
     for scope in graph.scopes():
         for index, step in enumerate(scope.steps):
+            if step.id not in graph.ids:
+                continue  # a choice for edges with conditions, which may be asked in another state
             if step.id not in place:
                 problems.append(f"the step {step.id!r} has no state")
                 continue
-            for source, _ in scope.preds[index]:
-                before = scope.steps[source].id
+            for before, asked in _before(scope, index, graph.ids):
                 for first in place.get(before, ()):
                     for second in place[step.id]:
-                        if not _ordered(first, second, by_path) and not tokens.ordered(
+                        if not _ordered(first, second, by_path, asked) and not tokens.ordered(
                             (first[0].path, first[1]), (second[0].path, second[1])
                         ):
                             problems.append(f"{before!r} does not come before {step.id!r}")
     for problem in dict.fromkeys(problems):
         findings.add(rules.BROKEN_MACHINE, problem, workflow.at)
+
+
+def _before(scope: Scope, index: int, ids: Set[str]) -> Iterator[tuple[str, bool]]:
+    """The steps that a step waits for, and whether that edge has a condition, which is a choice in between."""
+    for source, _ in scope.preds[index]:
+        if scope.steps[source].id in ids:
+            yield scope.steps[source].id, False
+        else:
+            yield from ((before, True) for before, _ in _before(scope, source, ids))
 
 
 def check_limits(
@@ -192,8 +202,13 @@ def _find_reach(one: _Map, answers: set[str]) -> Iterator[str]:
         one.reach[one.number[name]] = mask
 
 
-def _ordered(first: tuple[_Map, str], second: tuple[_Map, str], by_path: Mapping[tuple[tuple[str, int], ...], _Map]) -> bool:
-    """Whether the first state, or what holds it, leads to the second and not the other way round."""
+def _ordered(
+    first: tuple[_Map, str], second: tuple[_Map, str], by_path: Mapping[tuple[tuple[str, int], ...], _Map], asked: bool
+) -> bool:
+    """Whether the first state, or what holds it, leads to the second and not the other way round.
+
+    An edge with a condition (`asked`) is also kept where no way goes through both: it never holds after the first.
+    """
     path_one = (*first[0].path, (first[1], -1))
     path_two = (*second[0].path, (second[1], -1))
     shared = 0
@@ -203,4 +218,6 @@ def _ordered(first: tuple[_Map, str], second: tuple[_Map, str], by_path: Mapping
     one, two = path_one[shared][0], path_two[shared][0]
     if one == two:
         return False  # different branches of one state
-    return bool(around.reach[around.number[one]] >> around.number[two] & 1)
+    if around.reach[around.number[one]] >> around.number[two] & 1:
+        return True
+    return asked and not around.reach[around.number[two]] >> around.number[one] & 1

@@ -311,9 +311,10 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
     writer = machine.writer(block, step, machine.own_input(block, step))
     names = machine.variables.names
     loop = body.frame.loop
+    home = machine.variables.loop_frame[loop]
     bound = {
-        names[Slot(kind, loop), body.frame]: query(f"$states.input.{kind}")
-        for kind in ("item", "index") if (Slot(kind, loop), body.frame) in names
+        names[Slot(kind, loop), home]: query(f"$states.input.{kind}")
+        for kind in ("item", "index") if (Slot(kind, loop), home) in names
     }
     keeps = is_read(machine, run)
     inner = body_block(machine, body, step.id, None)
@@ -325,9 +326,9 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
 
     if body.frame.apart:
         return _spread(machine, block, run, following, inner, failed), None
-    direct = machine.variables.direct.get(body.frame)
+    direct = machine.variables.direct.get(home)
     if bound and direct is not None:
-        machine.entries[body.frame] = bound
+        machine.entries[home] = bound
     if step.on_item_error != "continue" and block.fail is not None:
         name_failed_steps(machine, inner, step.id)
     maps = body_states(machine, inner, body, step.id, failed if step.on_item_error == "continue" else None)
@@ -342,7 +343,7 @@ def _foreach(machine: Machine, block: Block, run: Run, following: str | None) ->
     selector = {
         kind: query(f"$states.context.Map.Item.{where}")
         for kind, where in (("item", "Value"), ("index", "Index"))
-        if direct is not None or (Slot(kind, loop), body.frame) in names
+        if direct is not None or (Slot(kind, loop), home) in names
     }
     state["ItemSelector"] = selector
     state["MaxConcurrency"] = native.concurrency(machine, step)

@@ -43,7 +43,9 @@ def begin(machine: Machine, block: Block, run: Run, main: str) -> str:
     for name in machine.questions.pop(step.id, ()):
         block.states[name]["Choices"][0]["Next"] = main
     state: State = {"Type": "Pass", "Assign": {rounds(machine, step): 0}, "Next": main}
-    return machine.add(block, step, "rounds", state, "rounds")
+    name = machine.add(block, step, "rounds", state, "rounds")
+    machine.routed.add(name)  # the state before sets the count, if there is one
+    return name
 
 
 def ask(

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 from translator.asl.block import Origin, State
@@ -22,7 +23,7 @@ SILENT = frozenset({"condition", "end", "join"})
 MOST_RULES = 4     # of a Choice that has taken in others, so that a chain of conditions does not grow with its square
 MOST_BYTES = 1_500  # of a Choice that is taken in
 
-_ASKED = r'\$(\w+)((?:\.\w+)*)=("(?:[^"\\]|\\.)*"|true|false)'
+_ASKED = r'\$(\w+)((?:\.\w+)*)(!?=)("(?:[^"\\]|\\.)*"|true|false|null)'
 _QUESTION = re.compile(_ASKED)
 _QUESTIONS = re.compile(rf"{_ASKED}(?: or {_ASKED})*")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
@@ -37,23 +38,35 @@ class Way(NamedTuple):
 
 
 def fuse(
-    definition: dict[str, Any], origins: dict[str, Origin], total: Collection[str], routed: Collection[str]
+    definition: dict[str, Any], origins: dict[str, Origin], total: Collection[str], routed: Collection[str],
+    asked: Set[str] = frozenset(),
 ) -> None:
     """Fuses the choices of a machine in place.
 
-    `total`: choices whose conditions cannot fail; `routed`: those of them that ask for outcomes of other choices. Only these
-    are threaded: a step that a `when` keeps from running after another one shall still be seen to come after it.
+    `total`: choices whose conditions cannot fail; `routed`: those of them that ask for outcomes of other choices or for edges'
+    conditions, and Passes that only set constants. Only these are threaded: a step that a `when` keeps from running after
+    another one shall still be seen to come after it. `asked`: those of `routed` that ask for edges' conditions; they stay where
+    a step that never runs would lose its state otherwise.
     """
+    before = deepcopy(definition) if asked else None
+    _fuse(definition, origins, total, routed)
+    lost = [(machine, _lost(machine)) for machine in _machines(definition)]
+    if before is not None and any(origins[name].role == "step" for _, names in lost for name in names):
+        definition.clear()
+        definition.update(before)
+        fuse(definition, origins, total, set(routed) - asked)
+        return
+    for machine, names in lost:
+        for name in names:
+            del machine["States"][name], origins[name]
+
+
+def _fuse(definition: dict[str, Any], origins: Mapping[str, Origin], total: Collection[str], routed: Collection[str]) -> None:
     for states in _maps(definition):
         for name in reversed([*states]):
             _lead_on(states, name, origins, routed)
             if states[name]["Type"] == "Choice" and origins[name].role in SILENT:
                 _take_in(states, name, origins, total)
-    for machine in _machines(definition):
-        reached = _reached(machine)
-        for name in [*machine["States"]]:
-            if name not in reached:
-                del machine["States"][name], origins[name]
 
 
 def _machines(machine: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -87,12 +100,14 @@ def _lead_on(
 
 
 def _past(states: Mapping[str, State], way: Way, routed: Collection[str]) -> Way | None:
-    """The way that the next state takes after this one, if it is a Choice of `routed` and that is certain."""
+    """The way that the next state takes after this one, if that is of `routed` and it is certain."""
     name = way.owner[way.key]
     if name not in routed:
         return None
     state = states[name]
     set_here = way.owner.get("Assign", {})
+    if state["Type"] == "Pass":
+        return _if_free(Way(state, "Next"), set_here)
     for rule in state["Choices"]:
         answer = _answer(rule["Condition"], set_here)
         if answer is None:
@@ -115,23 +130,23 @@ def _follow(way: Way, past: Way) -> None:
 
 
 def _answer(condition: Any, known: Mapping[str, Any]) -> bool | None:
-    """What a condition of the form `$x="a" or $y.c0=true` gives; None when that is not certain."""
+    """What a condition of the form `$x="a" or $y.c0=true or $z!=null` gives; None when that is not certain."""
     code = _code(condition)
     if code is None or not _QUESTIONS.fullmatch(code):
         return None
     answers = []
-    for variable, path, wanted in _QUESTION.findall(code):
+    for variable, path, compared, wanted in _QUESTION.findall(code):
         certain, value = _constant(known[variable]) if variable in known else (False, None)
         if path:
             certain = False
-        answers.append(value == json.loads(wanted) if certain else None)
+        answers.append((value == json.loads(wanted)) is (compared == "=") if certain else None)
     return True if True in answers else None if None in answers else False
 
 
 def _constant(value: Any) -> tuple[bool, Any]:
-    """Whether an assigned value is known, and the value: null or a text."""
-    if value is None:
-        return True, None
+    """Whether an assigned value is known, and the value: null, a text, or an object, which is not the same as any of these."""
+    if value is None or isinstance(value, dict):
+        return True, value
     code = _code(value)
     if code is None:
         return isinstance(value, str), value
@@ -204,7 +219,8 @@ def _read(value: Any) -> set[str]:
     return found
 
 
-def _reached(machine: Mapping[str, Any]) -> set[str]:
+def _lost(machine: Mapping[str, Any]) -> list[str]:
+    """The states that nothing leads to."""
     found: set[str] = set()
     stack = [machine["StartAt"]]
     while stack:
@@ -212,4 +228,4 @@ def _reached(machine: Mapping[str, Any]) -> set[str]:
         if name not in found:
             found.add(name)
             stack += [way.owner[way.key] for way in _ways(machine["States"][name])]
-    return found
+    return [name for name in machine["States"] if name not in found]

@@ -144,7 +144,7 @@ def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
         collect_results(part, variables)
     every = [*beginning, plan, *ending, *([Run(last, outer)] if last is not None else [])]
     machine = Machine(
-        workflow, variables, findings, children=children, recorded=recorded, recorded_items=items,
+        workflow, variables, findings, own_steps=graph.ids, children=children, recorded=recorded, recorded_items=items,
         claims=claim_rules(every, outputs, variables, distributed, looked_into=called), distributed=distributed,
     )
     label = workflow.id
@@ -166,7 +166,7 @@ def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
         definition["TimeoutSeconds"] = max(1, math.ceil(workflow.settings.timeout))
     definition |= close(block, start)
     for one in (definition, *machine.parts.values()) if fused else ():
-        fuse(one, machine.origins, machine.total, machine.routed)
+        fuse(one, machine.origins, machine.total, machine.routed, machine.asked)
     return Emitted(
         definition, machine.origins, machine.functions, machine.workflows, machine.rollbacks,
         machine.lengths, machine.parts, tuple(ordering.arrangements), ordering.layouts,
@@ -254,6 +254,8 @@ def _guarded(
             badly = emit(machine, block, part, badly)
         elif wanted == {"completed"}:
             well = emit(machine, block, part, well)
+        elif well != badly and _is_short(part, workflow=machine.workflow):
+            well, badly = emit(machine, block, part, well), emit(machine, block, part, badly)
         else:
             if well != badly:
                 well = _add(machine, block, "outcome", {
@@ -327,6 +329,13 @@ def _asks_for_the_step(ending: list[Plan]) -> bool:
                 if found.count(FAILURE) > others:
                     return True
     return False
+
+
+def _is_short(part: Plan, workflow: Workflow) -> bool:
+    """Whether a part of the ending is a single step, which stands on both ways: what tells them apart takes two states more."""
+    if not isinstance(part, Run) or part.bodies:
+        return False
+    return all(reaction.action != "escalate" for reaction in reactions(part.step, workflow))
 
 
 def _outcomes_of(part: Plan) -> set[str]:

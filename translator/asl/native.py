@@ -68,7 +68,14 @@ def choice_step(
     state: State = {"Type": "Choice", "Choices": choices, "Default": last["Next"]}
     if "Assign" in last:
         state["Assign"] = last["Assign"]
-    return machine.add(block, step, "step", state), writer.deferred
+    if step.id in machine.own_steps:
+        return machine.add(block, step, "step", state), writer.deferred
+    name = machine.add(block, step, "condition", state)
+    if not any(may_fail(case.when) for case in step.cases):
+        machine.total.add(name)
+        machine.routed.add(name)
+        machine.asked.add(name)
+    return name, writer.deferred
 
 
 def _flags(machine: Machine, block: Block, run: Run, writer: Writer, following: str | None) -> str:

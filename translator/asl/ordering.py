@@ -65,7 +65,7 @@ class Ordering:
 
     def layout(self, scope: Scope, limit: int | None) -> Layout | None:
         reason = self.obstacle(scope)
-        instant = {number for number, step in enumerate(scope.steps) if _is_instant(step)}
+        instant = {number for number, step in enumerate(scope.steps) if is_instant(step)}
         layout = arranged(scope, self.workflow.settings.strategy, limit, express=bool(reason), instant=instant,
             durations=self._durations(scope, instant))
         if layout is None:
@@ -147,13 +147,13 @@ def longest(scope: Scope, layouts: Mapping[str, Layout], known: Mapping[str, flo
         if point < len(scope.steps):
             step, inner = scope.steps[point], scope.inner.get(point)
             own = max((longest(one, layouts, known) for one in inner), default=0.0) if inner else known.get(
-                step.id, 0.0 if _is_instant(step) else usual
+                step.id, 0.0 if is_instant(step) else usual
             )
         ends[point] = max((ends[other] for other in preds[point]), default=0.0) + own
     return max(ends)
 
 
-def _is_instant(step: Step) -> bool:
+def is_instant(step: Step) -> bool:
     """Whether the machine itself does the step, at once."""
     return step.type == "choice" or (step.type in ("transform", "aggregate") and "value" in step.config)
 

@@ -7,15 +7,18 @@ https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from translator.asl.ordering import Ordering, Token
+from translator.asl.ordering import Ordering, Token, is_instant
+from translator.expressions.failing import may_fail
+from translator.expressions.tree import Node
 from translator.graph.scope import Live, Scope
 from translator.graph.strategies.layout import Branches, Leaf, Series, Tree, leaves
+from translator.model.values import nodes_of
 from translator.model.workflow import Step, Workflow
-from translator.passes.policies import reactions
+from translator.passes.policies import handles, reactions
 
 if TYPE_CHECKING:
     from translator.asl.parts import Cut
@@ -162,10 +165,10 @@ class Planner:
         """The body of a loop, or one branch of a parallel."""
         loop = step.id if step.type == "foreach" else ""
         frame = self.frame(around, loop, apart=loop in self.apart)
-        if loop:
-            self.loop_frame[loop] = frame
         caught = step.on_item_error == "continue" or frame.apart if loop else step.wait_for_all
         within = self.frame(frame) if caught and _may_fail_natively(inner) else None
+        if loop:
+            self.loop_frame[loop] = frame if frame.apart else within or frame
         plan = self.scope(inner, within or frame, self.workflow.settings.max_parallel)
         last, exclusive = last_steps(inner)
         return Body(frame, plan, within, last, exclusive)
@@ -196,9 +199,12 @@ class Planner:
         return plans[0] if len(plans) == 1 else Sequence(tuple(plans))
 
     def holds_tokens(self, scope: Scope, region: Tree) -> bool:
-        """Whether a token begins or ends in a region. Its gates are passed whether its steps run or not."""
+        """Whether a token leads into a region or out of it. Then its gates are passed whether its steps run or not."""
         wired = self.ordering.wired.get(scope.key)
-        return wired is not None and any(leaf in wired.signals or leaf in wired.waits for leaf in leaves(region))
+        if wired is None:
+            return False
+        inside = set(leaves(region))
+        return any((source in inside) != (target in inside) for source, target in wired.layout.tokens)
 
     def between_gates(self, scope: Scope, part: Tree, context: Live, frame: Frame, plans: list[Plan]) -> None:
         """Adds a part with tokens to the sequence; signals and the wait that follows them at once are one gate."""
@@ -250,6 +256,8 @@ class Planner:
         choices = {index for index, _ in live}
         if len(choices) == 1:
             choice = next(iter(choices))
+            if isinstance(inner, Arms) and inner.choice is scope.steps[choice]:
+                return inner
             return Arms(scope.steps[choice], ((frozenset(name for _, name in live), inner),), frame)
         outcomes = tuple((scope.steps[index], name) for index, name in sorted(live))
         return Guarded(outcomes, inner, frame)
@@ -271,11 +279,23 @@ class Planner:
                 groups.append((choice, [(live, part)]))
         if len(groups) == 1:
             return self.group(scope, groups[0], context, frame)
+        if region.limit is None and not any(self.holds_tokens(scope, part) for part in region.parts):
+            quick = [group for group in groups if all(self.at_once(scope, part) for _, part in group[1])]
+            if len(groups) - len(quick) <= 1:  # a Parallel would cost a state, and save no time
+                slow = [group for group in groups if group not in quick]
+                return Sequence(tuple(self.group(scope, group, context, frame) for group in (*quick, *slow)))
         bodies = []
         for group in groups:
             inner = self.frame(frame)
             bodies.append(Body(inner, self.group(scope, group, context, inner)))
         return Fork(tuple(bodies), frame, region.limit)
+
+    def at_once(self, scope: Scope, region: Tree) -> bool:
+        """Whether the machine itself does all of a region at once, and a failure of it ends what is around."""
+        return all(
+            is_instant(step) and not step.retry and not handles(step, self.workflow)
+            for step in (scope.steps[leaf] for leaf in leaves(region) if leaf < len(scope.steps))
+        )
 
     def beside(self, scope: Scope, parts: list[Tree], context: Live, frame: Frame) -> Body:
         """Some of the parts of a fork, as a machine of their own if they fit into one."""
@@ -308,20 +328,33 @@ def last_steps(scope: Scope) -> tuple[tuple[Step, ...], bool]:
 
 
 def _may_fail_natively(scope: Scope) -> bool:
-    """Whether a state that has no `Catch` (Choice, Pass, Wait) evaluates an expression in this list of steps."""
-    return any(
-        step.when is not None or step.type == "choice" or step.type in ("transform", "aggregate", "wait")
-        for step in scope.steps
-    )
+    """Whether a state that has no `Catch` (Choice, Pass, Wait) evaluates an expression that can fail in this list of steps."""
+    return any(may_fail(node) for step in scope.steps for node in _uncaught(step))
+
+
+def _uncaught(step: Step) -> Iterator[Node]:
+    """The expressions of a step that a state without `Catch` evaluates."""
+    if step.when is not None:
+        yield step.when
+    yield from (case.when for case in step.cases)
+    if step.type in ("transform", "aggregate") and "value" in step.config:
+        yield from nodes_of(step.config["value"])
+    elif step.type == "wait":
+        yield from (node for value in (step.seconds, step.until) if value is not None for node in nodes_of(value))
 
 
 def _needed(scope: Scope, region: Tree, context: Live) -> frozenset[tuple[int, str]] | None:
-    """The outcomes that all of `region` hangs on, unless `context` already implies them."""
-    steps = leaves(region)
-    live = scope.live[steps[0]]
-    if live is None or scope.refines(context, live):
+    """The outcomes that all of `region` hangs on, and some step of it on all of them, unless `context` already implies them."""
+    found: set[tuple[int, str]] = set()
+    lives = [scope.live[step] for step in leaves(region) if step < len(scope.steps)]
+    for live in lives:
+        if live is None:
+            return None
+        found |= live
+    union = scope.simplified(frozenset(found))
+    if union is None or scope.refines(context, union) or union not in lives:
         return None
-    return live if all(scope.refines(scope.live[step], live) for step in steps) else None
+    return union
 
 
 def _within(scope: Scope, region: Tree, live: Live) -> bool:

@@ -130,8 +130,8 @@ def find_direct(plan: Plan | None, variables: Variables) -> None:
             first = body.plan
             while isinstance(first, Sequence):
                 first = first.parts[0]
-            if body.frame.loop and body.inner is None and isinstance(first, Run) and not first.bodies:
-                variables.direct[body.frame] = first
+            if body.frame.loop and isinstance(first, Run) and not first.bodies and not (body.inner and body.frame.apart):
+                variables.direct[body.inner or body.frame] = first
 
 
 def collect_reads(plan: Plan | None, variables: Variables) -> None:

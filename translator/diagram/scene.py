@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from translator.expressions.tree import Node as Expression
 from translator.expressions.unparse import unparse
-from translator.graph.scope import NEVER
+from translator.graph.guards import NEVER
 from translator.model.workflow import Edge, Step, Workflow
 
 # The colours of a kind of step: what it is about, its fill and its stroke.

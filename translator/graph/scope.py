@@ -7,17 +7,16 @@ finds the order, who precedes whom, and when a step is live: dead-path eliminati
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from translator.diagnostics import Findings, Position
-from translator.expressions.tree import Literal
 from translator.findings import graph as rules
-from translator.model.workflow import Case, Edge, Step, Workflow
+from translator.graph.guards import NEVER, with_guards
+from translator.model.workflow import Edge, Step, Workflow
 from translator.nearest import nearest
 
 # The outcomes (choice, name) of which at least one must be taken for a step to run; None: it always runs.
 Live = frozenset[tuple[int, str]] | None
-NEVER = Literal(False)  # the condition of an edge that only orders
 
 
 @dataclass(slots=True)
@@ -55,6 +54,31 @@ class Scope:
         if inner is None:
             return False
         return all(pair in outer or self.refines(self.live[pair[0]], outer) for pair in inner)
+
+    def simplified(self, live: Live) -> Live:
+        """The same set without choices of which every outcome is included, and without outcomes that others include."""
+        changed = True
+        while changed and live is not None:
+            changed = False
+            for choice in sorted({pair[0] for pair in live}):
+                if not self.exclusive(choice):
+                    continue
+                names = {name for index, name in live if index == choice}
+                if names >= self.outcomes(choice):
+                    above = self.live[choice]
+                    rest = frozenset(pair for pair in live if pair[0] != choice)
+                    live = None if above is None else rest | above
+                    changed = True
+                    break
+        if live is None:
+            return None
+        kept = live
+        for pair in sorted(live, reverse=True):
+            others = kept - {pair}
+            above = self.live[pair[0]]
+            if others and above is not None and self.refines(above, others):
+                kept = others
+        return kept
 
     def disjoint(self, first: Live, second: Live) -> bool:
         """Whether two steps can never both run: they hang on different outcomes of one choice."""
@@ -135,7 +159,7 @@ def _scope(
     known: dict[str, Position],
     findings: Findings,
 ) -> Scope:
-    scope = Scope(key, _with_guards(steps, graph.ids), owner)
+    scope = Scope(key, with_guards(steps, graph.ids), owner)
     for index, step in enumerate(scope.steps):
         if step.id in known:
             findings.add(
@@ -155,45 +179,6 @@ def _scope(
         if inner:
             scope.inner[index] = inner
     return scope
-
-
-def _with_guards(steps: tuple[Step, ...], taken: frozenset[str]) -> list[Step]:
-    """The steps, with one choice step after each step that has edges with conditions of their own.
-
-    An edge whose condition is plainly false stays as it is: it orders, and is never live.
-    """
-    guarded: dict[str, list[tuple[str, Edge]]] = {}
-    for step in steps:
-        for edge in step.depends_on:
-            if edge.when is not None and edge.when != NEVER:
-                guarded.setdefault(edge.step, []).append((step.id, edge))
-    if not guarded:
-        return list(steps)
-    names = {source: f"{source} edges" for source in guarded}
-    for source in names:
-        while names[source] in taken:
-            names[source] += "'"
-    choices = {
-        source: Step(
-            id=names[source],
-            type="choice",
-            at=edges[0][1].at,
-            mode="all",
-            cases=tuple(Case(target, edge.when, edge.at) for target, edge in edges if edge.when is not None),
-            depends_on=(Edge(source, at=edges[0][1].at),),
-        )
-        for source, edges in guarded.items()
-    }
-    result: list[Step] = []
-    for step in steps:
-        edges = tuple(
-            edge if edge.when in (None, NEVER) else Edge(names[edge.step], (step.id,), None, edge.at)
-            for edge in step.depends_on
-        )
-        result.append(step if edges == step.depends_on else replace(step, depends_on=edges))
-        if step.id in choices:
-            result.append(choices.pop(step.id))
-    return [*result, *choices.values()]
 
 
 def _connect(scope: Scope, graph: Graph, findings: Findings) -> None:
@@ -355,34 +340,8 @@ def _find_live(scope: Scope, findings: Findings) -> None:
             else:
                 above = scope.live[source]
                 live = None if live is None or above is None else live | above
-        scope.live[index] = _simplified(scope, live)
+        scope.live[index] = scope.simplified(live)
         if live == frozenset():
             findings.add(
                 rules.NEVER_RUNS, f"no edge that leads to {scope.steps[index].id!r} can become live", scope.steps[index].at
             )
-
-
-def _simplified(scope: Scope, live: Live) -> Live:
-    """Drops a choice of which every outcome is included, and outcomes that others include."""
-    changed = True
-    while changed and live is not None:
-        changed = False
-        for choice in sorted({pair[0] for pair in live}):
-            if not scope.exclusive(choice):
-                continue
-            names = {name for index, name in live if index == choice}
-            if names >= scope.outcomes(choice):
-                above = scope.live[choice]
-                rest = frozenset(pair for pair in live if pair[0] != choice)
-                live = None if above is None else rest | above
-                changed = True
-                break
-    if live is None:
-        return None
-    kept = live
-    for pair in sorted(live, reverse=True):
-        others = kept - {pair}
-        above = scope.live[pair[0]]
-        if others and above is not None and scope.refines(above, others):
-            kept = others
-    return kept

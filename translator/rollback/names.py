@@ -114,7 +114,7 @@ def owner_in(graph: Graph, undoing: Undoing, scope: Scope, index: int) -> str:
 
 def _is_late(undoing: Undoing, step: Step) -> bool:
     """Whether it is a step of `finally`, or the choice behind the edges of one that have conditions."""
-    return step.id in undoing.late or not undoing.is_ours(step) and step.mode == "all" and any(
+    return step.id in undoing.late or not undoing.is_ours(step) and step.type == "choice" and any(
         edge.step in undoing.late and step.id.startswith(f"{edge.step} edges") for edge in step.depends_on
     )
 
