@@ -185,10 +185,11 @@ class Interpreter:
         given = [scope.ran[step.id].output for step in last]
         if len(last) < 2:
             return given[0] if given else None
-        ways = [{(edge.step, name) for edge in step.depends_on for name in edge.on} for step in last]
-        first = {step.id for step in scope.steps if step.mode == "first"}
-        one_choice = all(edge.on for step in last for edge in step.depends_on) and all({choice for choice, _ in way} <= first for way in ways) and all(len({choice for choice, _ in way}) == 1 for way in ways) and len({c for way in ways for c, _ in way}) == 1
-        if one_choice and len(set().union(*ways)) == sum(map(len, ways)):
+        by_id = {step.id: step for step in scope.steps}
+        ways = [outcomes_before(step, by_id) for step in last]
+        if all(
+            never_both(one, two, by_id) for number, one in enumerate(ways) for two in ways[:number]
+        ):
             return next((output for output in given if output is not None), None)
         return {step.output_key or step.id: output for step, output in zip(last, given, strict=True)}
 
@@ -404,3 +405,33 @@ def doubt(scope: Scope, step: str) -> None:
     for inner in scope.inner.get(step, ()):
         for one in inner.ran:
             doubt(inner, one)
+
+
+def outcomes_before(step: Step, by_id: Mapping[str, Step]) -> set[tuple[str, str]] | None:
+    """The outcomes of choices of which one leads to a step; None when it may run without any."""
+    if not step.depends_on:
+        return None
+    found: set[tuple[str, str]] = set()
+    for edge in step.depends_on:
+        above = {(edge.step, name) for name in edge.on} or outcomes_before(by_id[edge.step], by_id)
+        if above is None or edge.when is not None:
+            return None
+        found |= above
+    return found
+
+
+def never_both(one: set[tuple[str, str]] | None, two: set[tuple[str, str]] | None, by_id: Mapping[str, Step]) -> bool:
+    """Whether no two outcomes of both sets are ever taken together: those of one choice, or of choices on ways of one."""
+    if not one or not two:
+        return False
+
+    def apart(first: tuple[str, str], second: tuple[str, str]) -> bool:
+        if first[0] == second[0]:
+            return first[1] != second[1] and by_id[first[0]].mode == "first"
+        for here, other in ((first, second), (second, first)):
+            above = outcomes_before(by_id[here[0]], by_id)
+            if above and all(pair[0] == other[0] and apart(pair, other) for pair in above):
+                return True
+        return False
+
+    return all(apart(first, second) for first in one for second in two)

@@ -319,10 +319,13 @@ class Planner:
 
 
 def last_steps(scope: Scope) -> tuple[tuple[Step, ...], bool]:
-    """The steps that give what a list of steps gives: those that nothing follows, choices aside."""
+    """The steps that give what a list of steps gives: those that nothing follows, choices aside; and whether at most one of
+    them runs, which only a choice of the definition's own tells.
+    """
     last = [index for index in scope if not scope.succs[index] and scope.steps[index].type != "choice"]
     exclusive = all(
-        scope.disjoint(scope.live[one], scope.live[other]) for number, one in enumerate(last) for other in last[:number]
+        scope.disjoint(scope.live[one], scope.live[other], ("first",))
+        for number, one in enumerate(last) for other in last[:number]
     )
     return tuple(scope.steps[index] for index in last), exclusive
 

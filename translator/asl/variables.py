@@ -28,7 +28,7 @@ def follows(part: Plan, following: Plan) -> bool:
         isinstance(part, Run)
         and isinstance(following, Arms)
         and part.step is following.choice
-        and part.step.mode == "first"
+        and part.step.mode != "all"
     )
 
 

@@ -64,7 +64,7 @@ def _guard(source: str, name: str, edges: list[tuple[str, Edge]]) -> Step:
         default = cases.pop().name
     at = edges[0][1].at
     return Step(
-        id=name, type="choice", at=at, mode="first" if exclusive else "all", cases=tuple(cases), default=default,
+        id=name, type="choice", at=at, mode="one" if exclusive else "all", cases=tuple(cases), default=default,
         depends_on=(Edge(source, at=at),),
     )
 

@@ -6,7 +6,7 @@ finds the order, who precedes whom, and when a step is live: dead-path eliminati
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from translator.diagnostics import Findings, Position
@@ -45,7 +45,7 @@ class Scope:
         return frozenset([*(case.name for case in step.cases), step.default])
 
     def exclusive(self, choice: int) -> bool:
-        return self.steps[choice].mode == "first"
+        return self.steps[choice].mode != "all"
 
     def refines(self, inner: Live, outer: Live) -> bool:
         """Whether a step that is live by `inner` can only run when `outer` holds as well."""
@@ -80,21 +80,21 @@ class Scope:
                 kept = others
         return kept
 
-    def disjoint(self, first: Live, second: Live) -> bool:
-        """Whether two steps can never both run: they hang on different outcomes of one choice."""
+    def disjoint(self, first: Live, second: Live, modes: Collection[str] = ("first", "one")) -> bool:
+        """Whether two steps can never both run: they hang on different outcomes of one choice, which has one of these modes."""
         return (
             first is not None
             and second is not None
             and bool(first)
-            and all(self._apart(one, two) for one in first for two in second)
+            and all(self._apart(one, two, modes) for one in first for two in second)
         )
 
-    def _apart(self, one: tuple[int, str], two: tuple[int, str]) -> bool:
+    def _apart(self, one: tuple[int, str], two: tuple[int, str], modes: Collection[str]) -> bool:
         if one[0] == two[0]:
-            return one[1] != two[1] and self.exclusive(one[0])
+            return one[1] != two[1] and self.steps[one[0]].mode in modes
         for first, second in ((one, two), (two, one)):
             above = self.live[first[0]]
-            if above and all(pair[0] == second[0] and self._apart(pair, second) for pair in above):
+            if above and all(pair[0] == second[0] and self._apart(pair, second, modes) for pair in above):
                 return True
         return False
 

@@ -86,7 +86,7 @@ class Step:
     labels: Mapping[str, Any] = field(default_factory=dict)
     cases: tuple[Case, ...] = ()
     default: str = ""
-    mode: Literal["first", "all"] = "first"
+    mode: Literal["first", "one", "all"] = "first"  # one: of edges' conditions that exclude each other
     branches: tuple[tuple[Step, ...], ...] = ()
     wait_for_all: bool = True
     max_parallel: int | None = None
