@@ -97,6 +97,10 @@ class Client:
         """pause, resume, retry, cancel or rollback."""
         return self._send("POST", f"/executions/{_part(id)}/{action}", models.ExecutionDocument, dict(body))
 
+    def plan(self, id: str, action: str, body: Mapping[str, Json]) -> models.PlanDocument:
+        """What resume or retry would do. Changes nothing."""
+        return self._send("POST", f"/executions/{_part(id)}/{action}", models.PlanDocument, {**body, "dry_run": True})
+
     def events(self, id: str, after: str = "", wait: int = 0) -> models.EventPage:
         return self._get(f"/executions/{_part(id)}/events", models.EventPage, after=after, wait=wait)
 

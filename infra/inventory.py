@@ -112,7 +112,7 @@ STEPS: Mapping[str, FunctionSpec] = {
     "scale": _step("scale", Right.CLUSTERS),
     "approval": _step("approval", Right.SEAL, Right.TIMERS, Right.CALLBACKS, *_TELL),
     "skill": _step("skill", Right.SKILLS, Right.CATALOG, Right.CONTAINERS),
-    "compensate": _step("compensate", timeout=300),
+    "compensate": _step("compensate"),  # it waits for what is still done beside a failure
     "loop": _step("loop", memory=1024, timeout=300),
     "gate": _step("gate", Right.CALLBACKS, timeout=60),
 }

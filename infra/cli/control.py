@@ -135,26 +135,36 @@ def _again(
     with connected(args) as target:
         execution = target.execution(args.id)
         if args.plan:
-            only = plan(target, execution.id)
-            if args.json:
-                put_json(documents.plan(only))
-            else:
-                pictures.put(pictures.plan(only), sys.stdout)
+            show(args, plan(target, execution.id))
             return FINE
         found: Plan | None = None
         with contextlib.suppress(InvalidTransition):  # the call itself says so, unless it goes on so already
             found = plan(target, execution.id)
-        if found is not None and not args.json:
-            pictures.put(pictures.plan(found), sys.stderr)
-        same = args.command in ("resume", "retry") and args.wanted in (None, execution.version)
-        if found is not None and not same:
-            if not args.yes and not (person() and not args.json):
-                raise UsageError("nothing was done: what is listed runs again only with --yes, or when a terminal can be asked")
-            if not args.yes and not _agreed():
-                raise UsageError("nothing was done")
+        if found is not None:
+            consent(args, found, kept=args.command in ("resume", "retry") and args.wanted in (None, execution.version))
         after = act(target, execution.id)
     _say(args, after, f"goes on with run {after.run}; `aslant watch {{id}}{{options}}` follows it")
     return FINE
+
+
+def show(args: argparse.Namespace, found: Plan) -> None:
+    """A plan that was asked for."""
+    if args.json:
+        put_json(documents.plan(found))
+    else:
+        pictures.put(pictures.plan(found), sys.stdout)
+
+
+def consent(args: argparse.Namespace, found: Plan, *, kept: bool) -> None:
+    """Shows what a run will do. Unless all results are `kept`, it raises UsageError without a yes."""
+    if not args.json:
+        pictures.put(pictures.plan(found), sys.stderr)
+    if kept or args.yes:
+        return
+    if args.json or not person():
+        raise UsageError("nothing was done: what is listed runs again only with --yes, or when a terminal can be asked")
+    if not _agreed():
+        raise UsageError("nothing was done")
 
 
 def _agreed() -> bool:

@@ -10,9 +10,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from aslant.executions.plan import Plan, PlannedStep
 from aslant.executions.states import FINAL
 from infra.cli import pictures
 from infra.cli.arguments import gather, print_problems
+from infra.cli.control import consent, show
 from infra.cli.errors import FINDINGS, FINE, RUN_FAILED, USAGE, UsageError
 from infra.cli.output import print_findings, put_json
 from infra.cli.profiles import client_of
@@ -97,8 +99,27 @@ def _show(client: Client, args: argparse.Namespace) -> int:
 
 def _control(action: str, *names: str) -> Callable[[Client, argparse.Namespace], int]:
     def run(client: Client, args: argparse.Namespace) -> int:
-        body = {{"wanted": "version"}.get(name, name): value for name in names if (value := getattr(args, name, None))}
+        body = {name: value for name in names if (value := getattr(args, name, None))}
         changed = client.control(_id(client, args.id), action, body)
+        return _put(args, changed, f"{changed.id} {changed.status}")
+
+    return run
+
+
+def _again(action: str) -> Callable[[Client, argparse.Namespace], int]:
+    """Another run: what it does is shown first, and is all that happens with `--plan`."""
+
+    def run(client: Client, args: argparse.Namespace) -> int:
+        id = _id(client, args.id)
+        body = {"version": args.wanted} if args.wanted else {}
+        found = client.plan(id, action, body)
+        steps = tuple(PlannedStep(one.step, one.type, one.action, one.why, one.repeats) for one in found.steps)
+        plan = Plan(found.what, found.version, steps)
+        if args.plan:
+            show(args, plan)
+            return FINE
+        consent(args, plan, kept=not args.wanted or args.wanted == client.execution(id).version)
+        changed = client.control(id, action, body)
         return _put(args, changed, f"{changed.id} {changed.status}")
 
     return run
@@ -190,6 +211,6 @@ def _code(status: str) -> int:
 COMMANDS: Mapping[str, Callable[[Client, argparse.Namespace], int]] = {
     "start": _start, "watch": _watch, "list": _list, "show": _show, "push": _push, "approvals": _approvals,
     "pause": _control("pause", "reason"), "cancel": _control("cancel", "reason", "compensate"),
-    "resume": _control("resume", "wanted"), "retry": _control("retry", "wanted"), "rollback": _control("rollback"),
+    "resume": _again("resume"), "retry": _again("retry"), "rollback": _control("rollback"),
     "approve": _decide("approve"), "reject": _decide("reject"), "answer": _decide("answer"),
 }  # fmt: skip

@@ -72,7 +72,11 @@ def test_the_life_of_an_execution(run: Run, pushed: None, api: Api) -> None:
         time.sleep(0.1)
     assert "On?" in out and id[:8] in run("list", "--workflow", "remote-ask")[1]
     assert run("pause", id[:8])[1].strip() == f"{id} paused"
-    assert run("resume", id[:8], "--yes")[1].strip() == f"{id} running"
+    code, out, _ = run("resume", id[:8], "--plan")
+    assert code == 0 and "its request stays open" in out and json.loads(run("show", id, "--json")[1])["status"] == "paused"
+    code, out, err = run("resume", id[:8])
+    assert code == 0 and out.strip() == f"{id} running" and "its request stays open" in err
+    assert "running" in run("retry", id, "--plan")[2]
     while (answered := run("approve", id, "ask", token=api.token(tenant="remote", user="ben")))[0]:
         assert time.monotonic() < end, answered
         time.sleep(0.1)
