@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aslant.step_types import STEP_TYPES
-from tests.bench import records
+from tests.bench import by_hand, records
 from tests.bench.graphs import chain, layered
 from translator.asl.estimate import estimate
 from translator.asl.limits import byte_size, measures
@@ -40,6 +40,8 @@ def main() -> None:
     for path in EXAMPLES:
         _transitions(path)
     _control_flow()
+    print()
+    by_hand.main()
     print("\nLocal run")
     _local_chain()
     _cold_start()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.bench.by_hand import BY_HAND, entered
 from translator.pipeline import compile_source
 
 
@@ -101,3 +102,10 @@ def test_a_single_step_at_the_end_stands_on_both_ways():
 def test_tries_are_counted_from_the_state_before():
     found = states(skill("a") + skill("b", "a", more=", on_failure: {action: escalate, approvers: [x]}"))
     assert found["a"]["Next"] == "b" and 0 in found["a"]["Assign"].values()
+
+
+def test_the_examples_enter_hardly_more_states_than_machines_written_by_hand():
+    found = entered()
+    assert set(found) == set(BY_HAND)
+    assert sum(found.values()) <= 1.05 * sum(count.states for count in BY_HAND.values())
+    assert all(states <= BY_HAND[name].states + 1 for name, states in found.items())
