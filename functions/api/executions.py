@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from aslant import bootstrap, completions, documents
-from aslant.errors import NotFoundError
+from aslant.errors import InvalidTransition, NotFoundError
 from aslant.executions.plan import Plan
 from aslant.executions.records import Execution
 from aslant.executions.states import FINAL
@@ -36,11 +37,18 @@ def _plan(plan: Plan) -> models.PlanDocument:
 def start(workflow_id: str, body: models.Start = models.Start()) -> Response[models.ExecutionDocument]:
     settings, caller = caller_of(router)
     executions = bootstrap.executions(settings)
+    if body.version is not None:
+        with contextlib.suppress(NotFoundError):  # it may be published from files
+            if bootstrap.catalog(settings).get(caller.tenant, workflow_id).status == "archived":
+                raise InvalidTransition(f"{workflow_id} is archived")
+    # Keys of callers are apart from those of triggers.
+    given = key_of(router)
+    key = None if given is None else f"api:{given}"
     options = body.model_dump(include={"timeout_seconds", "priority", "webhook_url"}, exclude_none=True)
     if body.webhook_url is not None:
         completions.check_secret(bootstrap.secrets(settings), caller.tenant)
     started = executions.start(
-        caller.tenant, workflow_id, body.input, user=caller.user, version=body.version, key=key_of(router),
+        caller.tenant, workflow_id, body.input, user=caller.user, version=body.version, key=key,
         context=body.context, labels=body.labels, trigger={"type": "api"}, options=options,
     )  # fmt: skip
     if not body.asynchronous:
@@ -86,6 +94,19 @@ def show(execution_id: str) -> models.ExecutionView:
         "input": store.input(caller.tenant, execution_id)["input"],
         "output": store.output(caller.tenant, execution_id) if done else None,
     })  # fmt: skip
+
+
+@router.get("/workflows/executions/<execution_id>", tags=["executions"], summary="The same, by another path")
+def show_by_path(execution_id: str) -> models.ExecutionView:
+    return show(execution_id)
+
+
+@router.get("/workflows/<workflow_id>/executions/<execution_id>", tags=["executions"], summary="One of a workflow's executions")
+def show_of_workflow(workflow_id: str, execution_id: str) -> models.ExecutionView:
+    found = show(execution_id)
+    if found.workflow != workflow_id:
+        raise NotFoundError("there is no such execution")
+    return found
 
 
 @router.get("/executions/<execution_id>/timeline", tags=["executions"], summary="Steps in the order of their start")

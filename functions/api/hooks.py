@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
@@ -32,7 +33,8 @@ def call(hook_id: str) -> Response[models.Hooked]:
     webhooks.check(facts, secret, headers, body, clock.now())
     started = bootstrap.executions(settings).start(
         hook.tenant, hook.workflow, webhooks.input_of(facts, body), user=webhooks.USER,
-        key=f"{hook.trigger}@{webhooks.delivery(headers, body)}", trigger={"type": "webhook", "id": hook.trigger},
+        key=json.dumps(["webhook", hook.workflow, hook.trigger, webhooks.delivery(headers, body)]),
+        trigger={"type": "webhook", "id": hook.trigger},
     )  # fmt: skip
     return Response(status_code=202, content_type="application/json", body=models.Hooked(execution=started.id))
 

@@ -52,6 +52,8 @@ ROUTES: Mapping[tuple[str, str], Rule | None] = {
     ("GET", "/workflows/{workflow_id}/executions"): ("read", _of_workflow),
     ("GET", "/executions"): ("read", None),
     ("GET", "/executions/{execution_id}"): ("read", _of_execution),
+    ("GET", "/workflows/executions/{execution_id}"): ("read", _of_execution),
+    ("GET", "/workflows/{workflow_id}/executions/{execution_id}"): ("read", _of_execution),
     ("GET", "/executions/{execution_id}/events"): ("read", _of_execution),
     ("GET", "/executions/{execution_id}/timeline"): ("read", _of_execution),
     ("GET", "/executions/{execution_id}/transitions"): ("read", _of_execution),

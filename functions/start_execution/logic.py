@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from aslant import clock, observability
 from aslant.errors import InvalidTransition, NotFoundError, ValidationError
 from aslant.executions.records import Execution
@@ -25,7 +27,7 @@ def start_scheduled(
     facts = next((one for one in release.get("triggers", ()) if one["id"] == trigger and one["enabled"]), None)
     if facts is None:
         return ""  # it was removed while it fired
-    key = f"{trigger}@{at}"
+    key = json.dumps(["schedule", workflow, trigger, at])  # of the tenant's executions, so with the workflow
     earlier = [one for one in _running(executions, tenant, workflow, trigger) if one.trigger.get("at") != at]
     ids = {"tenant": tenant, "workflow": workflow, "trigger": trigger}
     if earlier and facts["overlap"] == "skip":
@@ -33,7 +35,7 @@ def start_scheduled(
         return ""
     if earlier and facts["overlap"] == "queue":
         payload = {"tenant": tenant, "workflow": workflow, "trigger": trigger, "at": at}
-        timers.set(f"start#{tenant}#{workflow}#{key}", int(clock.now()) + _AGAIN, FUNCTION, payload)
+        timers.set(f"start#{tenant}#{workflow}#{trigger}@{at}", int(clock.now()) + _AGAIN, FUNCTION, payload)
         return ""
     if facts["overlap"] == "cancel_running":
         for one in earlier:

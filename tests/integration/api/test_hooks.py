@@ -66,6 +66,14 @@ def test_a_signed_call_starts_one_execution_however_often_it_is_delivered(api: A
     assert named[0] == named[1], "its caller says that it is the same"
 
 
+def test_two_workflows_take_the_same_delivery(api: Api, hooks: dict[str, str]) -> None:
+    api.call("POST", "/workflows", FLOW.replace("id: orders", "id: twin"))
+    api.call("POST", "/workflows/twin/publish")
+    twin = {one["id"]: one["url"] for one in api.call("GET", "/workflows/twin/triggers").body["webhooks"]}
+    answers = [call(api, url, b"{}", **{"X-Delivery-Id": "both"}) for url in (hooks["webhook-1"], twin["webhook-1"])]
+    assert [status for status, _ in answers] == [202, 202] and answers[0] != answers[1]
+
+
 def test_the_whole_body_is_the_input_and_a_signature_may_be_that_of_the_body_alone(api: Api, hooks: dict[str, str]) -> None:
     body = '{"a": "ü"}'.encode()
     mark = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()

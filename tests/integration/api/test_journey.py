@@ -74,6 +74,8 @@ def test_versions_are_written_published_and_taken_back(api: Api) -> None:
     assert api.call("GET", "/workflows/lived/versions/9.9.9").status == 404
     assert api.call("POST", "/workflows/lived/deprecate").body["status"] == "deprecated"
     assert api.call("DELETE", "/workflows/lived").body["status"] == "archived"
+    refused = [api.call("POST", "/workflows/lived/execute", body).status for body in ({}, {"version": "1.0.0"})]
+    assert refused == [404, 409], "nothing new starts"
     assert api.call("PUT", "/workflows/lived", text).status == 409
 
 

@@ -21,6 +21,7 @@ class Executions:
     refuses: bool = False
 
     def start(self, tenant: str, workflow: str, input: Any, *, user: str, key: str, trigger: Any) -> Execution:
+        """The key is the tenant's: the same one for another workflow would be another start under one id."""
         if self.refuses:
             raise ValidationError("the input lacks something")
         id = self.keys.setdefault(key, f"e{len(self.keys) + 1}")
@@ -51,7 +52,7 @@ class World:
     timers: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     def get(self, tenant: str, workflow: str) -> Any:
-        if workflow != "flow":
+        if workflow not in ("flow", "twin"):
             raise NotFoundError("no such workflow")
         return {"triggers": [{"id": "schedule-1", "enabled": self.enabled, "overlap": self.overlap, "input": {"a": 1}}]}
 
@@ -103,3 +104,9 @@ def test_an_input_that_the_workflow_refuses_is_not_tried_again() -> None:
     world = World()
     world.executions.refuses = True
     assert world.fire("t1") == ""
+
+
+def test_two_workflows_start_at_the_same_moment() -> None:
+    world = World()
+    first, second = world.fire("t1"), world.fire("t1", workflow="twin")
+    assert first != second and {one.workflow for one in world.executions.kept.values()} == {"flow", "twin"}
