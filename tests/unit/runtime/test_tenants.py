@@ -16,19 +16,23 @@ from aslant.adapters.aws_approvals import DynamoApprovals
 from aslant.adapters.dynamo_audit import DynamoAudit
 from aslant.adapters.dynamo_catalog import DynamoCatalog
 from aslant.adapters.dynamo_definitions import DynamoDefinitions
+from aslant.adapters.dynamo_event_log import DynamoConnections, DynamoEventLog
 from aslant.adapters.dynamo_executions import DynamoExecutions
 from aslant.adapters.dynamo_gates import DynamoGates
 from aslant.adapters.dynamo_guards import DynamoRates, DynamoResults, PowertoolsCircuits
 from aslant.adapters.dynamo_repeats import DynamoRepeats
 from aslant.adapters.dynamo_skills import DynamoSkills
 from aslant.adapters.dynamo_spending import DynamoSpending
+from aslant.adapters.dynamo_stats import DynamoStats
 from aslant.adapters.dynamo_steps import DynamoSteps
 from aslant.adapters.dynamo_triggers import DynamoSubscriptions
 from aslant.adapters.s3_artifacts import S3Artifacts
+from aslant.analytics import Tally
 from aslant.audit import AuditRecord
 from aslant.catalog import DefinitionRecord, WorkflowRecord
 from aslant.configs.guard import CircuitBreaker
 from aslant.errors import BudgetExceeded, CircuitOpen, NotFoundError
+from aslant.event_log import Connection
 from aslant.executions.records import Execution, Run
 from aslant.gates import GateKey
 from aslant.ports import StepKey
@@ -36,6 +40,7 @@ from aslant.skill_specs import SkillSpec
 from tests.unit.moto_aws import moto_aws
 
 REGION, TABLE, CATALOG, BUCKET = "us-east-1", "executions", "catalog", "artifacts"
+EVENTS, CONNECTIONS = "events", "connections"
 # Each holds what separates parts of keys, or looks like the beginning of another one's keys.
 TENANTS = ("acme", "acme#workflow", "acme%23workflow", "acme#execution#x", "acme/", "", "😀")
 WORKFLOW, EXECUTION = "x#workflow%", "x#y/z%"
@@ -68,6 +73,7 @@ def places() -> list[Place]:
     repeats, audit, gates = DynamoRepeats(REGION, TABLE), DynamoAudit(REGION, TABLE), DynamoGates(REGION, TABLE, artifacts)
     approvals, steps = DynamoApprovals(REGION, TABLE), DynamoSteps(REGION, TABLE, artifacts)
     executions = DynamoExecutions(REGION, TABLE, artifacts)
+    log, connections, stats = DynamoEventLog(REGION, EVENTS), DynamoConnections(REGION, CONNECTIONS), DynamoStats(REGION, CATALOG)
     breaker = CircuitBreaker(failure_threshold=1, recovery_timeout=600)
 
     def define(tenant: str) -> None:
@@ -138,6 +144,13 @@ def places() -> list[Place]:
         mine, _ = steps.begin(StepKey(tenant, EXECUTION, "s"), type="http", run=1, owner=tenant, now=AT * 1000, lease_until=AT * 2000)
         assert mine, "somebody else's lease is in the way"
 
+    def count(tenant: str) -> None:
+        assert stats.add(tenant, WORKFLOW, Tally("2026-11-28", {f"of {tenant}": 1}, {"s": {f"of {tenant}": 1}}), event="e", shard=0)
+
+    def counted(tenant: str) -> list[str]:
+        rows = [look(tenant, WORKFLOW, "2026-11-01", "2026-11-30") for look in (stats.days, stats.steps)]
+        return [name.removeprefix("of ") for found in rows for _, counts in found for name in counts]
+
     def stored(tenant: str) -> list[str]:
         key = keys.artifact("acme", EXECUTION, "n") if tenant == "other" else keys.artifact(tenant, EXECUTION, "n")
         return found(lambda: artifacts.get(tenant, key).decode("utf-8", "surrogatepass"))
@@ -164,6 +177,11 @@ def places() -> list[Place]:
         Place(approvals, ask, asked),
         Place(executions, start, started),
         Place(steps, begin, lambda t: [one.owner for one in executions.steps(t, EXECUTION)]),
+        Place(log, lambda t: log.put({"tenant_id": t, "execution_id": EXECUTION, "sequence": "1", "event_type": "x", "event_id": "e"}, AT),
+            lambda t: [one["tenant_id"] for _, one in log.read(t, EXECUTION)]),
+        Place(connections, lambda t: connections.add(Connection(f"of {t}", t, EXECUTION, "ann", AT)),
+            lambda t: [one.tenant for one in connections.of(t, EXECUTION)]),
+        Place(stats, count, counted),
         Place(artifacts, lambda t: artifacts.put(t, EXECUTION, "n", t.encode("utf-8", "surrogatepass")), stored),
     ]  # fmt: skip
 
@@ -175,6 +193,8 @@ def aws() -> Iterator[None]:
 
         client("dynamodb", REGION).create_table(**keys.executions_table(TABLE))
         client("dynamodb", REGION).create_table(**keys.catalog_table(CATALOG))
+        client("dynamodb", REGION).create_table(**keys.events_table(EVENTS))
+        client("dynamodb", REGION).create_table(**keys.connections_table(CONNECTIONS))
         client("s3", REGION).create_bucket(Bucket=BUCKET)
         yield
 
