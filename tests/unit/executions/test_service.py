@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -754,6 +755,26 @@ def test_a_run_that_is_lost_again(world):
     assert world.machines.running == [f"{made.id}-r3"]
     assert [(run.why, run.detail) for run in world.service.runs("acme", made.id)] == [("start", ""), ("recover", "1"), ("recover", "2")]
     assert world.service.reconcile("acme", made.id) == again
+
+
+def test_what_native_states_did_in_a_lost_run_is_recorded_first():
+    world = World(release({"nap": facts("wait"), "rest": facts("wait", after=["nap"])}))
+    made = started(world)
+    at = [datetime.fromtimestamp(made.started_at / 1000 + second, UTC) for second in range(5)]
+    kinds = [("ExecutionStarted", ""), ("WaitStateEntered", "nap"), ("WaitStateExited", "nap"), ("WaitStateEntered", "rest")]
+    world.machines.histories[made.arn] = [
+        {"id": number + 1, "previousEventId": number, "type": kind, "timestamp": at[number], "stateEnteredEventDetails": {"name": name},
+         "stateExitedEventDetails": {"name": name}}
+        for number, (kind, name) in enumerate(kinds)
+    ]  # fmt: skip
+    world.machines.known.clear()
+    again = world.service.reconcile("acme", made.id)
+    nap, rest = world.service.steps("acme", made.id)
+    assert (nap.status, nap.run, nap.finished_at) == ("completed", 1, made.started_at * 1000 + 2_000_000)
+    assert (rest.status, rest.finished_at) == ("running", None)
+    first, second = world.service.runs("acme", made.id)
+    assert (first.status, first.ended_at, second.number) == ("ABORTED", made.started_at + 3000, again.run)
+    assert second.entered[f"{made.id}/rest"] == made.started_at + 3000
 
 
 def test_a_lost_run_of_which_only_the_history_is_left_goes_on_as_another(world):
