@@ -24,14 +24,14 @@ _OWN_EVENTS = {
 
 
 def length_of(step: Step, workflow: Workflow) -> int | None:
-    """How many items (or batches) a loop has at most, as far as the definition says: a list, a range, an input's `maxItems`."""
+    """How many items (or batches) a loop has at most, as far as it is known: a list, a range, an input's `max_items`."""
     known, plain = constant(step.items)
     count = len(plain) if known and isinstance(plain, list) else None
     if isinstance(step.items, Call) and step.items.name == "range":
         count = _range(step.items)
     elif isinstance(step.items, Attribute) and step.items.of == Slot("input", ""):
         spec: Any = (workflow.inputs or {}).get(step.items.name) or {}
-        most = spec.get("maxItems")
+        most = spec.get("max_items")
         count = most if isinstance(most, int) and not isinstance(most, bool) and most >= 0 else None
     return math.ceil(count / step.batch_size) if count is not None and step.batch_size else count
 

@@ -37,6 +37,7 @@ class Wired:
     routes: Routes
     signals: dict[int, list[Token]] = field(default_factory=dict)  # place -> tokens that are sent after it
     waits: dict[int, list[Token]] = field(default_factory=dict)  # place -> tokens that are waited for before it
+    across: dict[int, list[int]] = field(default_factory=dict)  # place -> the other ends of its tokens
     sent_in: dict[Token, Frame] = field(default_factory=dict)
     waited_in: dict[Token, Frame] = field(default_factory=dict)
 
@@ -179,4 +180,6 @@ def _wired(scope: Scope, layout: Layout) -> Wired:
     for token, (source, target) in zip(tokens, layout.tokens, strict=True):
         wired.signals.setdefault(source, []).append(token)
         wired.waits.setdefault(target, []).append(token)
+        wired.across.setdefault(source, []).append(target)
+        wired.across.setdefault(target, []).append(source)
     return wired

@@ -204,7 +204,7 @@ class Planner:
         if wired is None:
             return False
         inside = set(leaves(region))
-        return any((source in inside) != (target in inside) for source, target in wired.layout.tokens)
+        return any(other not in inside for leaf in inside for other in wired.across.get(leaf, ()))
 
     def between_gates(self, scope: Scope, part: Tree, context: Live, frame: Frame, plans: list[Plan]) -> None:
         """Adds a part with tokens to the sequence; signals and the wait that follows them at once are one gate."""

@@ -104,3 +104,13 @@ def test_a_loop_near_the_limit_of_events_is_told_where_it_is_written() -> None:
     (one,) = (found for found in check_sources([Text(json.dumps(data, indent=1))]) if found.code == "A003")
     assert "14,0" in one.message and "25,000" in one.message
     assert one.position.line > 5
+
+
+@pytest.mark.parametrize(("most", "mode"), [(100, "INLINE"), (100_000, "DISTRIBUTED")])
+def test_an_input_that_says_how_long_it_is_decides_how_a_loop_runs(most: int, mode: str) -> None:
+    compiled = compile_source(
+        f"dialect: canonical\nid: big\ninputs: {{rows: {{type: array, required: true, max_items: {most}}}}}\nsteps:\n"
+        "- id: each\n  type: foreach\n  items: '{{ input.rows }}'\n  steps: [{id: a, type: skill, config: {skill: f}}]\n"
+    )
+    assert f'"Mode": "{mode}"' in json.dumps(compiled.definition)
+    assert all(not one.exceeded for one in measures(compiled.definition, lengths={"each": most, "each spread": most}))
