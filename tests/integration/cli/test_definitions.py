@@ -24,7 +24,7 @@ outputs:
   text: "{{ steps.hello.output }}"
 """
 BAD = """\
-name: greet
+name: meet
 steps:
   - id: hello
     type: transform
