@@ -68,7 +68,8 @@ def recorded(folder: Path) -> set[str]:
     items = [json.loads(body) for (body,) in rows]
     return {
         item["step"]["S"] + "".join(f"[{index}]" for index in json.loads(item.get("iteration", {"S": "[]"})["S"]))
-        for item in items if item["sk"]["S"].startswith("step#") and item["status"]["S"] == "completed"
+        for item in items
+        if "#execution#" in item["pk"]["S"] and item["sk"]["S"].startswith("step#") and item["status"]["S"] == "completed"
     }
 
 
