@@ -39,7 +39,7 @@ demo: .venv/.ready
 test: .venv/.ready tests/fuzz/node/node_modules/.ready infra/node/node_modules/.ready
 	$(RUN) -m pytest -n $${TEST_WORKERS:-3} --dist worksteal
 
-test-services: .venv/.ready
+test-services: .venv/.ready infra/node/node_modules/.ready
 	tests/services/install.sh
 	$(RUN) -m pytest tests/services
 
