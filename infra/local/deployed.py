@@ -17,17 +17,18 @@ from pathlib import Path
 from typing import Any
 
 _PROGRAM = """
-import importlib, json, sys, types
+import importlib, json, os, sys, types
 module, _, name = sys.argv[1].rpartition(".")
 event, about = json.load(sys.stdin)
 context = types.SimpleNamespace(**about, get_remaining_time_in_millis=lambda: 30_000)
-out = sys.stdout
-sys.stdout = sys.stderr
+out = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what the function prints is no part of its answer
 try:
     answer = {"result": getattr(importlib.import_module(module), name)(event, context)}
 except Exception as error:
     answer = {"error": type(error).__name__, "message": str(error)}
 json.dump(answer, out)
+out.close()
 """
 
 
