@@ -97,6 +97,7 @@ def _states(compilation: Compilation, steps: Mapping[str, StepFacts]) -> dict[st
     for state, origin in compilation.source_map.items():
         facts[state] = {"step": origin.step if origin.step in steps else "", "role": origin.role}
     choices = {step.id: step for scope in compilation.graph.scopes() for step in scope.steps if step.type == "choice"}
+    alone = {id for scope in compilation.graph.scopes() if (id := _only_last(scope))}
     for name, body in _states_of(compilation.definition, *compilation.parts.values()):
         fact = facts.get(name)
         if fact is not None and body["Type"] == "Choice" and fact["role"] == "step" and fact["step"] in choices:
@@ -105,9 +106,17 @@ def _states(compilation: Compilation, steps: Mapping[str, StepFacts]) -> dict[st
                 fact["outcomes"] = outcomes
         if fact is not None and fact["role"] == "step" and fact["step"] in steps and _computes(body):
             output = _output(fact["step"], body)
+            if not output and fact["step"] in alone and body["Type"] == "Pass" and "output" in (body.get("Output") or ()):
+                output = "output"  # what its branch or iteration gives is what the step does
             if output:
                 fact["output"] = output
     return facts
+
+
+def _only_last(scope: Scope) -> str:
+    """The step that a scope ends with; empty when there are several."""
+    last = [step.id for step, following in zip(scope.steps, scope.succs, strict=True) if not following]
+    return last[0] if len(last) == 1 else ""
 
 
 def _computes(state: Mapping[str, Any]) -> bool:

@@ -361,7 +361,7 @@ def _needed(scope: Scope, region: Tree, context: Live) -> frozenset[tuple[int, s
 
 
 def _within(scope: Scope, region: Tree, live: Live) -> bool:
-    return all(scope.refines(scope.live[step], live) for step in leaves(region))
+    return all(scope.refines(scope.live[step], live) for step in leaves(region) if step < len(scope.steps))
 
 
 def _single_choice(scope: Scope, live: Live) -> int | None:

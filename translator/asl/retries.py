@@ -38,6 +38,8 @@ def retry_rules(
             found = _planned_rules(retry, plan["delays"], findings)
         else:
             found = _rules(retry, findings)
+    if plan is not None and (further := max([0, *(wanted.max_attempts - 1 for wanted in extra)])):
+        plan["most"] = plan["max_attempts"] + further
     decided: set[str] = set()  # the first reaction to an error's name is the one that counts
     for number, wanted in enumerate(extra):
         more = wanted.max_attempts - 1

@@ -51,9 +51,17 @@ class Scope:
         """Whether a step that is live by `inner` can only run when `outer` holds as well."""
         if outer is None:
             return True
-        if inner is None:
-            return False
-        return all(pair in outer or self.refines(self.live[pair[0]], outer) for pair in inner)
+        known: dict[int, bool] = {}  # choices lie on many ways
+
+        def above(choice: int) -> bool:
+            if choice not in known:
+                known[choice] = holds(self.live[choice])
+            return known[choice]
+
+        def holds(live: Live) -> bool:
+            return live is not None and all(pair in outer or above(pair[0]) for pair in live)
+
+        return holds(inner)
 
     def simplified(self, live: Live) -> Live:
         """The same set without choices of which every outcome is included, and without outcomes that others include."""

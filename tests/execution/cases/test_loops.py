@@ -12,7 +12,7 @@ from tests.execution.support import Skills
 
 ORDER = """
     name: order
-    inputs: {{waits: {{type: array, default: [1.5, 0.1, 0.1]}}}}
+    inputs: {{waits: {{type: array, default: [3, 0.1, 0.1]}}}}
     steps:
       - id: each
         type: foreach

@@ -16,7 +16,7 @@ from tests.execution.support import Skills
 
 NORWAY = """
     name: norway
-    triggers: [{type: event, config: {on: {push: {branches: [no, yes, off]}}}}]
+    triggers: [{type: event, config: {event: push, filter: {on: {branches: [no, yes, off]}}}}]
     inputs:
       country: {type: string, enum: [NO, SE, DK], default: NO}
     steps:
@@ -36,7 +36,7 @@ def test_on_off_yes_and_no_are_words(skills: Skills, dialect: str) -> None:
 
 def test_a_trigger_under_on_is_found() -> None:
     (compilation,) = compiled(NORWAY)
-    assert compilation.workflow.triggers[0]["config"] == {"on": {"push": {"branches": ["no", "yes", "off"]}}}
+    assert compilation.workflow.triggers[0]["config"] == {"event": "push", "filter": {"on": {"branches": ["no", "yes", "off"]}}}
     assert [step.id for step in compilation.workflow.steps] == ["no", "yes"]
 
 

@@ -446,3 +446,15 @@ def test_all_errors_in_finally_hold_what_the_body_failed_with(skills: Skills) ->
           - {{id: tidy, type: skill, config: {{skill: echo, parameters: {{name: tidy, value: ["{{{{ keys(errors) }}}}", "{{{{ errors.b.error }}}}", "{{{{ errors.a.error }}}}"]}}}}}}
     """)
     assert skills.calls[-1] == ("tidy", [["a", "b"], "NoisyError", "NoisyError"])
+
+
+@pytest.mark.parametrize("strategy", ["linear", "adaptive", "fixed"])
+def test_attempts_of_a_reaction_come_after_those_of_every_strategy(skills: Skills, strategy: str) -> None:
+    result = run_text(f"""
+        error_handlers: [{{errors: ["*"], action: retry, max_retries: 2}}]
+        steps:
+          - {{id: a, type: skill, retry: {{max_attempts: 2, strategy: {strategy}, delay: 1, on: ["*"]}},
+             config: {{skill: flaky, parameters: {{name: a, times: 3}}}}}}
+    """)
+    assert (result.status, result.output) == ("completed", {"a": 4})
+    assert skills.count("a") == 4

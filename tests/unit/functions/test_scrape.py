@@ -246,7 +246,7 @@ def test_a_browser_is_used_where_one_is_needed(run, failure, server, artifacts, 
     ({"url": "a", "selector": "p", "xpath": "//p"}, "exclude each other"), ({"url": "a", "concurrency": 9}, "at most 8"),
     ({"url": "a", "extract": ["pictures"]}, "must be one of"), ({"url": "a", "delay": -1}, "at least 0"),
     ({"url": "a", "user_agent": "x\r\nHost: y"}, "is not a value"), ({"url": "a", "user_agent": "x\n"}, "is not a value"),
-    ({"url": "a", "user_agent": "\0"}, "is not a value"), ({"url": "a", "extract": []}, "at least 1"),
+    ({"url": "a", "user_agent": "\0"}, "is not a value"), ({"url": "a", "extract": []}, "must not be empty"),
     ({"url": "a", "fields": {"x": {"selector": "p", "xpath": "p"}}}, "exclude each other"), ({"urls": ["a"] * 101}, "100 pages"),
 ])
 def test_configurations_that_are_none(config, words):

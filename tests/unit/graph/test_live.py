@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import chain, combinations, product
 
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from tests.unit.graph.scopes import Spec, dags, scope_of
 from translator.diagnostics import Findings
 from translator.graph.scope import Live, Scope, build_graph
 from translator.model.workflow import Edge, Step, Workflow
+from translator.pipeline import Source, compile_sources
 
 Taken = dict[int, frozenset[str]]
 OUTCOMES = ("c0", "c1", "other")
@@ -111,3 +113,35 @@ def test_conditions_of_edges_are_choices_of_their_own() -> None:
     assert live_of(scope, "b") == frozenset({(1, "b")})
     assert live_of(scope, "c") == frozenset({(1, "b"), (1, "c")})
     assert list(chain.from_iterable(scope.preds[3]))[0] == 1
+
+
+def test_conditions_over_many_ways_take_no_time_for_each_way() -> None:
+    """Each of fifteen layers has six ways through it: 6^15 ways in all."""
+    steps = []
+    for layer in range(15):
+        before = f"[j{layer - 1}]" if layer else "[]"
+        ways = ", ".join(f"{{name: o{way}, when: input.x{way} == {layer}}}" for way in range(6))
+        steps.append(f"{{id: c{layer}, type: choice, mode: all, default: d, depends_on: {before}, cases: [{ways}]}}")
+        steps += [f"{{id: b{layer}_{way}, type: skill, config: {{skill: s}}, depends_on: [{{step: c{layer}, on: [o{way}]}}]}}" for way in range(6)]
+        steps.append(f"{{id: j{layer}, type: skill, config: {{skill: s}}, depends_on: [{', '.join(f'b{layer}_{way}' for way in range(6))}]}}")
+    text = "dialect: canonical\nname: w\nsteps:\n" + "\n".join(f"- {step}" for step in steps)
+    started = time.process_time()
+    compile_sources([Source(text)])
+    assert time.process_time() - started < 30  # of each way, it would be years
+
+
+def test_a_condition_that_gates_of_tokens_stand_beside() -> None:
+    text = """
+dialect: canonical
+name: w
+steps:
+- {id: c, type: choice, cases: [{name: y, when: input.z}, {name: n, when: input.x}]}
+- {id: a, type: transform, depends_on: [{step: c, on: [y]}], config: {expression: input.x}}
+- {id: b, type: skill, depends_on: [a], config: {skill: act}}
+- {id: d, type: transform, depends_on: [b], config: {expression: input.x}}
+- {id: e, type: skill, depends_on: [b], config: {skill: act}}
+- {id: f, type: transform, depends_on: [b], config: {expression: input.x}}
+- {id: g, type: skill, depends_on: [{step: a, when: input.x}, d, f], config: {skill: act}}
+"""
+    (compiled,) = compile_sources([Source(text)])
+    assert {origin.step for origin in compiled.source_map.values()} >= set("cabdefg")

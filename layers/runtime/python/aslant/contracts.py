@@ -31,10 +31,12 @@ class RetryPlan(TypedDict):
 
     While attempts are left, the wrapper renames a retryable error to `Retry.<n>` (n = the retry's number, from 1) for
     which the state has a retrier with exactly that delay; the last attempt's error keeps its own name.
-    `on` lists the error names to retry; empty means every retryable error.
+    `on` lists the error names to retry; empty means every retryable error. `most` counts the attempts that reactions to a
+    failure add after these, too; without any it is left out.
     """
 
     max_attempts: int
+    most: NotRequired[int]
     delays: list[float]
     on: list[str]
     adaptive: NotRequired[bool]

@@ -261,8 +261,9 @@ def _part(step_type: str, event: StepInvocation) -> str:
 
 def refuse_further(run: StepRun, plan: RetryPlan | None) -> None:
     """Raises StepTimeout for an attempt beyond the plan's: attempts that time out are counted by a rule of their own."""
-    if plan is not None and run.attempt >= plan["max_attempts"]:
-        raise StepTimeout(f"no attempt is left ({plan['max_attempts']} at most)")
+    most = None if plan is None else plan.get("most", plan["max_attempts"])
+    if most is not None and run.attempt >= most:
+        raise StepTimeout(f"no attempt is left ({most} at most)")
 
 
 def read_run(step_type: str, event: Any, context: Any) -> StepRun:
@@ -321,7 +322,7 @@ def _is_index(value: Any) -> bool:
 def _is_plan(plan: Any) -> bool:
     if not isinstance(plan, dict) or not isinstance(plan.get("delays"), list) or not isinstance(plan.get("on"), list):
         return False
-    numbers = [plan.get("max_attempts"), *plan["delays"]]
+    numbers = [plan.get("max_attempts"), plan.get("most", 1), *plan["delays"]]
     return all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers)
 
 
