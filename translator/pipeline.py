@@ -76,6 +76,7 @@ class Compilation:
     parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # placeholders of machines that run parts of this one
     arrangements: tuple[Arrangement, ...] = ()  # scopes whose order is not series-parallel
     layouts: Mapping[str, Layout] = field(default_factory=dict)  # of each scope, by its key
+    source: Source = Source("")  # what it was made of
 
     @property
     def type(self) -> Kind:
@@ -269,6 +270,7 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int, *, fused: 
     return Compilation(
         read.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, findings.sorted(),
         emitted.origins, figures, read.graph, rollback, emitted.rollbacks, emitted.parts, emitted.arrangements, emitted.layouts,
+        read.source,
     )
 
 

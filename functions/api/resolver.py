@@ -39,9 +39,7 @@ class _Request(threading.local):
 
     def __init__(self) -> None:
         self.event: Any = None
-        self.lambda_context: Any = None
         self.context: dict[str, Any] = {}
-        self.frames: list[str] = []
 
 
 class Resolver(APIGatewayHttpResolver):
@@ -60,20 +58,8 @@ class Resolver(APIGatewayHttpResolver):
         return found
 
     @property
-    def current_event(self) -> Any:
+    def current_event(self) -> Any:  # type: ignore[override]
         return self._request.event
-
-    @current_event.setter
-    def current_event(self, value: Any) -> None:
-        self._request.event = value
-
-    @property
-    def lambda_context(self) -> Any:
-        return self._request.lambda_context
-
-    @lambda_context.setter
-    def lambda_context(self, value: Any) -> None:
-        self._request.lambda_context = value
 
     @property
     def context(self) -> dict[str, Any]:
@@ -82,15 +68,3 @@ class Resolver(APIGatewayHttpResolver):
     @context.setter
     def context(self, value: dict[str, Any]) -> None:
         self._request.context = value
-
-    @property
-    def processed_stack_frames(self) -> list[str]:
-        return self._request.frames
-
-    @processed_stack_frames.setter
-    def processed_stack_frames(self, value: list[str]) -> None:
-        self._request.frames = value
-
-    def resolve(self, event: Any, context: Any) -> dict[str, Any]:
-        self._request.lambda_context = context
-        return super().resolve(event, context)

@@ -43,21 +43,25 @@ class Published:
     rollback: str
 
 
-def publish(compile: Compile, settings: Settings, tenant: str, *, role: str) -> list[Published]:
+def publish(
+    compile: Compile, settings: Settings, tenant: str, *, role: str, versions: Mapping[str, str] | None = None
+) -> list[Published]:
     """Publishes what `compile` gives. `role`: the name of the role that state machines run with.
+
+    `versions`, by workflow, count in place of what the definitions say. Whether contents have changed does not depend on them.
 
     Raises MissingWorkflow for a sub-workflow that is neither among them nor published, and StepErrors of AWS's calls.
     """
     compilations = compile({})
     catalog = bootstrap.releases(settings)
     contents = _contents(compilations)
-    versions: dict[str, str] = {}
+    taken: dict[str, str] = {}
     states: dict[str, str] = {}
-    for one in compilations:
-        versions[one.workflow.id], states[one.workflow.id] = _version(catalog, tenant, one, contents[one.workflow.id])
     written = {one.workflow.id: one.workflow.version for one in compilations}
-    if versions != written:
-        compilations = compile({id: version for id, version in versions.items() if version != written[id]})
+    for id, version in {**written, **(versions or {})}.items():
+        taken[id], states[id] = _version(catalog, tenant, id, version, contents[id])
+    if taken != written:
+        compilations = compile({id: version for id, version in taken.items() if version != written[id]})
     publisher = _Publisher(catalog, settings, tenant, role, compilations, contents)
     return [
         Published(release["workflow"], release["version"], written[release["workflow"]], states[release["workflow"]],
@@ -87,9 +91,8 @@ def _contents(compilations: Sequence[Compilation]) -> dict[str, str]:
     return {id: _hash([own[each] for each in (id, *sorted(called(id) - {id}))]) for id in by_id}
 
 
-def _version(catalog: Releases, tenant: str, one: Compilation, contents: str) -> tuple[str, str]:
+def _version(catalog: Releases, tenant: str, id: str, version: str, contents: str) -> tuple[str, str]:
     """The version to publish it as, and whether that is new, changed or unchanged."""
-    id, version = one.workflow.id, one.workflow.version
     for number in range(1, MAX_REVISIONS):
         name = version if number == 1 else f"{version}-{number}"
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aslant.catalog import Catalog
+from aslant.catalog import Catalog, Written
 from aslant.errors import NotFoundError, ValidationError
 from aslant.settings import Settings
 from functions.publish_definition.logic import Published, publish
@@ -18,13 +18,21 @@ def publish_stored(settings: Settings, catalog: Catalog, tenant: str, workflow: 
     source = Source(definition.text, f"{workflow} {version}")
 
     def compile(versions: Mapping[str, str]) -> list[Compilation]:
-        return compile_sources([source], dialect=definition.dialect, versions={workflow: version} | dict(versions))
+        return compile_sources([source], dialect=definition.dialect, versions=versions)
 
     try:
-        (published,) = publish(compile, settings, tenant, role=settings.machine_role)
+        (published,) = publish(compile, settings, tenant, role=settings.machine_role, versions={workflow: version})
     except TranslatorError as error:
         raise ValidationError("; ".join(found.message for found in error.diagnostics[:5])) from None
     except MissingWorkflow as error:
         raise NotFoundError(f"{error.caller} calls the workflow {error.workflow}, which is not published") from None
-    catalog.mark(tenant, workflow, "published", published=version)
+    if published.version == version:
+        catalog.mark(tenant, workflow, "published", published=version)
+    else:  # that version was published with other contents: what runs now is one of its own
+        record = catalog.get(tenant, workflow)
+        written = Written(
+            workflow, record.name, record.description, version, definition.text, definition.dialect, definition.sha256,
+            record.tags,
+        )  # fmt: skip
+        catalog.adopt(tenant, written, published.version, by=definition.created_by)
     return published

@@ -186,7 +186,7 @@ def _publish(
 
     while sources:
         try:
-            return publish_files(sources, compilations, running.settings, by=local_user(), dialect=dialect)
+            return publish_files(compilations, running.settings, by=local_user(), dialect=dialect)
         except MissingWorkflow as error:
             print(f"aslant: {visible(str(error))}, and not published either", file=sys.stderr)
             callers = {one.workflow.at.file for one in compilations if one.workflow.id == error.caller}

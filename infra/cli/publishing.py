@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from infra.cli.siblings import compile_with_siblings, siblings
+from infra.cli.errors import UsageError
 from infra.cli.target import TENANT
-from translator.pipeline import Compilation, Source
+from translator.pipeline import Compilation, compile_sources
 
 if TYPE_CHECKING:
     from aslant.settings import Settings
@@ -16,23 +16,31 @@ if TYPE_CHECKING:
 
 
 def publish_files(
-    sources: Sequence[Source], compilations: Sequence[Compilation], settings: Settings, *, by: str, dialect: str | None = None,
-    strategy: str | None = None,
+    compilations: Sequence[Compilation], settings: Settings, *, by: str, dialect: str | None = None, strategy: str | None = None
 ) -> list[Published]:
-    """`compilations` are those of `sources` and what they call. Raises MissingWorkflow."""
+    """Raises MissingWorkflow, and UsageError for a version of which somebody has written another draft by the API."""
     from aslant import bootstrap
     from aslant.catalog import Written
     from functions.publish_definition.logic import publish
 
     def compile(versions: Mapping[str, str]) -> list[Compilation]:
-        return compile_with_siblings(sources, dialect, versions, strategy) if versions else list(compilations)
+        if not versions:
+            return list(compilations)
+        sources = [one.source for one in compilations]
+        return compile_sources(sources, dialect=dialect, versions=versions, strategy=strategy)
 
-    published = publish(compile, settings, TENANT, role="local")
-    catalog, versions = bootstrap.catalog(settings), {one.workflow: one.version for one in published}
-    for source, compiled in zip([*sources, *siblings(sources, dialect)], compilations, strict=True):
-        workflow, text = compiled.workflow, source.text if isinstance(source.text, str) else source.text.decode()
-        catalog.adopt(TENANT, Written(
+    catalog, found = bootstrap.catalog(settings), []
+    for compiled in compilations:
+        workflow, text = compiled.workflow, compiled.source.text
+        text = text if isinstance(text, str) else text.decode()
+        found.append(Written(
             workflow.id, workflow.name, workflow.description, workflow.version, text, compiled.dialect,
             hashlib.sha256(text.encode()).hexdigest(),
-        ), versions[workflow.id], by=by)  # fmt: skip
+        ))  # fmt: skip
+        if catalog.is_other_draft(TENANT, found[-1], bootstrap.releases(settings)):
+            raise UsageError(f"{workflow.id} {workflow.version} is a draft of something else in the catalog; raise the version")
+    published = publish(compile, settings, TENANT, role="local")
+    versions = {one.workflow: one.version for one in published}
+    for written in found:
+        catalog.adopt(TENANT, written, versions[written.id], by=by)
     return published

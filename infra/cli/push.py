@@ -62,7 +62,7 @@ def execute(args: argparse.Namespace) -> int:
             return FINDINGS
         try:
             published = publish_files(
-                sources, compilations, target.settings, by=local_user(), dialect=args.dialect, strategy=args.strategy
+                compilations, target.settings, by=local_user(), dialect=args.dialect, strategy=args.strategy
             )
         except MissingWorkflow as error:
             print(f"aslant: {visible(str(error))}, and not published either", file=sys.stderr)

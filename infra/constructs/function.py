@@ -1,10 +1,12 @@
-"""A Lambda function of the inventory, with its role and its log group."""
+"""A Lambda function of the inventory, with its role and its log group; logs of what calls them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -27,6 +29,18 @@ def log_group(scope: Construct, id: str, settings: StageSettings, *, name: str |
     return logs.LogGroup(
         scope, id, log_group_name=name, retention=RETENTION[settings.log_days], removal_policy=RemovalPolicy.DESTROY
     )
+
+
+def access_logs(
+    scope: Construct, id: str, stage: gateway.HttpStage | gateway.WebSocketStage, settings: StageSettings, fields: Sequence[str]
+) -> None:
+    """Each request to the stage is a JSON line with these facts of API Gateway's `$context`."""
+    low = stage.node.default_child
+    assert isinstance(low, gateway.CfnStage)
+    low.access_log_settings = gateway.CfnStage.AccessLogSettingsProperty(
+        destination_arn=log_group(scope, id, settings).log_group_arn,
+        format=json.dumps({name: f"$context.{name}" for name in fields}),
+    )  # fmt: skip
 
 
 class StepOrService(Construct):

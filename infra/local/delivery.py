@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from infra.local.functions import ACCOUNT, Functions, UnknownFunction
-from infra.local.runtime import Activity
+from infra.local.runtime import Activity, join
 
 Event = dict[str, Any]  # an event of EventBridge as its targets get it
 
@@ -78,9 +78,7 @@ class Delivery:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join(max(0.0, until - time.monotonic()))
+        join(self._threads, until)
 
     def _put(self, job: _Job) -> None:
         heapq.heappush(self._jobs, job)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from infra.local.functions import ACCOUNT, UnknownFunction
-from infra.local.runtime import Activity, Runtime
+from infra.local.runtime import Activity, Runtime, join
 
 BATCH = 10
 _PAUSE, _LONGEST_PAUSE = 0.2, 2.0  # real seconds before a message that failed is tried again; on AWS the visibility timeout
@@ -79,9 +78,7 @@ class Queues:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join(max(0.0, until - time.monotonic()))
+        join(self._threads, until)
 
     @property
     def _backend(self) -> Any:

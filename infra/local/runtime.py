@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,13 @@ class Activity:
         """Whether nothing is on its way, waiting at most `timeout` real seconds for it."""
         with self._changed:
             return self._changed.wait_for(lambda: self._count <= 0, timeout)
+
+
+def join(threads: Iterable[threading.Thread], until: float) -> None:
+    """Waits for threads, but not for the one that calls, until `until` (time.monotonic())."""
+    for thread in threads:
+        if thread is not threading.current_thread():
+            thread.join(max(0.0, until - time.monotonic()))
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from aws_cdk import CfnOutput, Duration, Stack
@@ -15,7 +14,7 @@ from aws_cdk import aws_wafv2 as waf
 from constructs import Construct
 
 from functions.api.permissions import ROUTES
-from infra.constructs.function import log_group
+from infra.constructs.function import access_logs
 from infra.constructs.identity import Identity
 from infra.constructs.nag import accept
 from infra.settings import StageSettings
@@ -52,12 +51,7 @@ class ApiStack(Stack):
             self, "Stage", http_api=api, stage_name="$default", auto_deploy=True, domain_mapping=domain,
             throttle=gateway.ThrottleSettings(rate_limit=settings.api_rate, burst_limit=settings.api_burst),
         )  # fmt: skip
-        group = log_group(self, "AccessLogs", settings)
-        low = stage.node.default_child
-        assert isinstance(low, gateway.CfnStage)
-        low.access_log_settings = gateway.CfnStage.AccessLogSettingsProperty(
-            destination_arn=group.log_group_arn, format=json.dumps({name: f"$context.{name}" for name in _FIELDS}),
-        )  # fmt: skip
+        access_logs(self, "AccessLogs", stage, settings, _FIELDS)
         target = integrations.HttpLambdaIntegration("Function", function)
         tokens = authorizers.HttpJwtAuthorizer("Tokens", identity.issuer, jwt_audience=[identity.audience])
         api.add_routes(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from aws_cdk import Stack
@@ -14,7 +13,7 @@ from constructs import Construct
 from aslant import sla, triggers
 from aslant.approvals import service as approvals
 from infra.constructs.estate import Engine, Store, arn, function_arn
-from infra.constructs.function import log_group
+from infra.constructs.function import access_logs
 from infra.constructs.machines import machine_role
 from infra.constructs.rights import allow
 from infra.inventory import STEPS
@@ -41,12 +40,7 @@ class EngineStack(Stack):
             self, "SocketsStage", web_socket_api=sockets, stage_name="live", auto_deploy=True,
             throttle=gateway.ThrottleSettings(rate_limit=settings.api_rate, burst_limit=settings.api_burst),
         )  # fmt: skip
-        group = log_group(self, "SocketsLogs", settings)
-        low = stage.node.default_child
-        assert isinstance(low, gateway.CfnStage)
-        low.access_log_settings = gateway.CfnStage.AccessLogSettingsProperty(
-            destination_arn=group.log_group_arn, format=json.dumps({name: f"$context.{name}" for name in _FIELDS}),
-        )  # fmt: skip
+        access_logs(self, "SocketsLogs", stage, settings, _FIELDS)
         self.engine = Engine(
             sockets=sockets, sockets_id=str(self.export_value(sockets.api_id)), sockets_url=stage.callback_url,
             bus_name=bus.event_bus_name, bus_arn=bus.event_bus_arn, scheduler_role=timers, machine_role=machines,

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+
+from infra.cli.errors import UsageError
 from infra.cli.publishing import publish_files
 from infra.cli.siblings import compile_with_siblings
 from infra.local.provision import TENANT
@@ -137,7 +140,7 @@ def test_pages_of_workflows(api: Api) -> None:
 def test_what_is_published_from_a_file_is_in_the_catalog_too(api: Api) -> None:
     def push(text: str) -> str:
         source = Source(text, "filed.yaml")
-        (published,) = publish_files([source], compile_with_siblings([source]), api.running.settings, by="ann")
+        (published,) = publish_files(compile_with_siblings([source]), api.running.settings, by="ann")
         return published.version
 
     text = definition("filed")
@@ -152,5 +155,11 @@ def test_what_is_published_from_a_file_is_in_the_catalog_too(api: Api) -> None:
     assert api.call("POST", "/workflows/filed/publish", tenant=TENANT).body["published"] == "1.0.1"
     rolled = api.call("POST", "/workflows/filed/rollback?version=1.0.0-2", tenant=TENANT)
     assert (rolled.status, rolled.body["published"]) == (200, "1.0.0-2")
+    started = api.call("POST", "/workflows/filed/execute", {}, tenant=TENANT).body["id"]
+    assert api.call("GET", f"/executions/{started}", tenant=TENANT).body["version"] == "1.0.0-2", "what is said to be published runs"
+    assert api.call("POST", f"/executions/{started}/cancel", {}, tenant=TENANT).status == 200
     versions = [one["version"] for one in api.call("GET", "/workflows/filed/versions", tenant=TENANT).body]
     assert sorted(versions) == ["1.0.0", "1.0.0-2", "1.0.1"]
+    api.call("PUT", "/workflows/filed", text.replace("hello", "ha"), tenant=TENANT)
+    with pytest.raises(UsageError, match="filed 1.0.2 is a draft"):
+        push(text.replace("1.0.0", "1.0.2"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from aslant.errors import ConflictError, InvalidTransition, NotFoundError, ValidationError
+from aslant.ports import Releases
 
 Increment = Literal["major", "minor", "patch"]
 WorkflowStatus = Literal["draft", "published", "deprecated", "archived"]
@@ -167,6 +168,17 @@ class Catalog:
         self.store.write(before, after, None)
         return after
 
+    def is_other_draft(self, tenant: str, written: Written, releases: Releases) -> bool:
+        """Whether the version that the text says is kept with another text, and was never published."""
+        kept = self.store.definition(tenant, written.id, written.version)
+        if kept is None or kept.sha256 == written.sha256:
+            return False
+        try:
+            releases.get(tenant, written.id, written.version)
+        except NotFoundError:
+            return True
+        return False  # what is published next gets a version of its own
+
     def adopt(self, tenant: str, written: Written, version: str, *, by: str) -> WorkflowRecord:
         """Keeps a definition that was published without the catalog, such as from a file, as its published version.
 
@@ -216,16 +228,16 @@ def checked(version: str) -> str:
 
 
 def incremented(version: str, increment: Increment) -> str:
-    major, minor, patch, _ = _parts(version)
+    major, minor, patch = _parts(version)[:3]
     after = {"major": (major + 1, 0, 0), "minor": (major, minor + 1, 0), "patch": (major, minor, patch + 1)}[increment]
     return ".".join(map(str, after))
 
 
-def _parts(version: str) -> tuple[int, int, int, int]:
+def _parts(version: str) -> list[int]:
     """What versions are ordered by: 1.2.0-3 is the third that was published as 1.2.0."""
     core, _, rest = version.partition("-")
-    major, minor, patch = [*(int(part) if part.isdecimal() else 0 for part in core.split(".")), 0, 0, 0][:3]
-    return major, minor, patch, int(rest) if rest.isdecimal() else 0
+    numbers = [int(part) if part.isdecimal() else 0 for part in core.split(".")]
+    return [*numbers, 0, 0, 0][:3] + [int(part) for part in rest.split("-") if part.isdecimal()]
 
 
 def _record(written: Written, version: str, by: str, now: int) -> DefinitionRecord:

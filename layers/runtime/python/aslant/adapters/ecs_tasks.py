@@ -49,9 +49,10 @@ class EcsTasks:
         """
         self._permit(task_definition)
         digest = hashlib.sha256(f"{self.tenant}\0{task_definition}\0{key}".encode()).hexdigest()
+        request = self._request(task_definition, arguments, digest)
         for number in range(_MOST_TRIES):
             token = hashlib.sha256(f"{digest}{number}".encode()).hexdigest()
-            task, is_new = self._start(task_definition, arguments, token)
+            task, is_new = self._start(request, token)
             ended = self._ended(task, remaining) if task else {}
             fault = _fault(ended)
             if fault is None:
@@ -69,40 +70,45 @@ class EcsTasks:
             raise AuthorizationError(f"this installation does not run tasks of the family {family[:200]!r} for its workflows;"
                                      " ASLANT_CONTAINERS can (`families`)")
 
-    def _start(self, task_definition: str, arguments: Mapping[str, Json], token: str) -> tuple[str, bool]:
-        """The task's ARN, and whether this call has started it. No ARN for one that ECS has forgotten."""
-        from botocore.exceptions import ClientError
-
-        environment = {
-            "ASLANT_INPUT_URL": self._address("get_object", self.artifacts.put(
-                self.tenant, "@containers", f"{token}-in", compact(dict(arguments)).encode("utf-8", "surrogatepass"))),
-            "ASLANT_OUTPUT_URL": self._address("put_object", self._key(token)),
-        }
+    def _request(self, task_definition: str, arguments: Mapping[str, Json], digest: str) -> dict[str, Any]:
+        """The arguments of RunTask, but for what differs from one task to the next."""
         with calling("reading the task definition"):
             known = self._ecs.describe_task_definition(taskDefinition=task_definition)["taskDefinition"]
         containers = known["containerDefinitions"]
         name = next((each for each in containers if each.get("essential", True)), containers[0])["name"]
+        data = compact(dict(arguments)).encode("utf-8", "surrogatepass")
+        source = self._address("get_object", self.artifacts.put(self.tenant, "@containers", f"{digest}-in", data))
+        environment = [{"name": "ASLANT_INPUT_URL", "value": source}]
         request: dict[str, Any] = {
-            "cluster": self.where["cluster"], "taskDefinition": task_definition, "count": 1, "clientToken": token,
-            "startedBy": "aslant", "launchType": "FARGATE" if known.get("networkMode") == "awsvpc" else "EC2",
-            "overrides": {"containerOverrides": [
-                {"name": name, "environment": [{"name": each, "value": value} for each, value in environment.items()]}]},
+            "cluster": self.where["cluster"], "taskDefinition": task_definition, "count": 1, "startedBy": "aslant",
+            "launchType": "FARGATE" if known.get("networkMode") == "awsvpc" else "EC2",
+            "overrides": {"containerOverrides": [{"name": name, "environment": environment}]},
         }
         if known.get("networkMode") == "awsvpc":
             is_public = self.where.get("public_ip", "").lower() in ("1", "true", "enabled")
             request["networkConfiguration"] = {"awsvpcConfiguration": {
                 "subnets": _listed(self.where.get("subnets")), "securityGroups": _listed(self.where.get("security_groups")),
                 "assignPublicIp": "ENABLED" if is_public else "DISABLED"}}
+        return request
+
+    def _start(self, request: Mapping[str, Any], token: str) -> tuple[str, bool]:
+        """The task's ARN, and whether this call has started it. No ARN for one that ECS has forgotten."""
+        from botocore.exceptions import ClientError
+
+        (container,) = request["overrides"]["containerOverrides"]
+        target = {"name": "ASLANT_OUTPUT_URL", "value": self._address("put_object", self._key(token))}
+        container = {**container, "environment": [*container["environment"], target]}
+        shown = request["taskDefinition"]
         try:
-            answer = self._ecs.run_task(**request)
+            answer = self._ecs.run_task(**{**request, "clientToken": token, "overrides": {"containerOverrides": [container]}})
         except ClientError as error:
             if error_code(error) == "ConflictException":  # with other addresses, so it is another request with the same token
-                known_arns: Any = error.response.get("resourceIds") or [""]
-                return str(known_arns[0]), False
-            raise step_error(error, f"starting a task of {task_definition}") from None
+                known: Any = error.response.get("resourceIds") or [""]
+                return str(known[0]), False
+            raise step_error(error, f"starting a task of {shown}") from None
         if answer.get("failures") or not answer.get("tasks"):
             reasons = ", ".join(str(each.get("reason") or each.get("detail")) for each in answer.get("failures") or ())
-            raise ServerError(f"ECS did not start a task of {task_definition}: {reasons or 'it says no reason'}")
+            raise ServerError(f"ECS did not start a task of {shown}: {reasons or 'it says no reason'}")
         return str(answer["tasks"][0]["taskArn"]), True
 
     def _ended(self, task: str, remaining: Callable[[], float]) -> dict[str, Any]:
