@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, get_args
 
 from translator.expressions.references import slots
@@ -45,6 +46,21 @@ def expressions_of(step: Step) -> Iterator[Node]:
         yield case.when
     for value in (step.config, step.cache, step.items, step.seconds, step.until, step.input):
         yield from nodes_of(value)
+
+
+def map_expressions(step: Step, change: Callable[[Node], Node]) -> Step:
+    """The step with each expression changed that is evaluated when it itself runs; not those of steps inside of it."""
+    return replace(
+        step,
+        when=None if step.when is None else change(step.when),
+        cases=tuple(replace(case, when=change(case.when)) for case in step.cases),
+        config=map_nodes(step.config, change),
+        cache=map_nodes(step.cache, change),
+        items=map_nodes(step.items, change),
+        seconds=map_nodes(step.seconds, change),
+        until=map_nodes(step.until, change),
+        input=map_nodes(step.input, change),
+    )
 
 
 def reads_of(step: Step) -> set[Slot]:

@@ -10,7 +10,7 @@ from translator.expressions.references import is_deterministic
 from translator.expressions.rewrite import rewrite
 from translator.expressions.tree import Attribute, Binary, Compare, Conditional, ListOf, Literal, Node, ObjectOf, Slot, walk
 from translator.graph.scope import Graph, Scope
-from translator.model.values import is_node, map_nodes
+from translator.model.values import is_node, map_expressions, map_nodes
 from translator.model.workflow import Step, Value, Workflow
 from translator.passes.policies import continues, continues_around
 
@@ -67,18 +67,7 @@ class _Folder:
                 self.values[name] = Slot("output", variable_step(workflow, name))
 
     def step(self, step: Step, *, late: bool) -> Step:
-        change = self.late if late else self.plain
-        return replace(
-            step,
-            when=None if step.when is None else change(step.when),
-            cases=tuple(replace(case, when=change(case.when)) for case in step.cases),
-            config=map_nodes(step.config, change),
-            cache=map_nodes(step.cache, change),
-            items=map_nodes(step.items, change),
-            seconds=map_nodes(step.seconds, change),
-            until=map_nodes(step.until, change),
-            input=map_nodes(step.input, change),
-        )
+        return map_expressions(step, self.late if late else self.plain)
 
     def plain(self, node: Node) -> Node:
         return node if isinstance(node, Literal) else rewrite(node, self.give)

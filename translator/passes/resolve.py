@@ -11,7 +11,7 @@ from translator.expressions.resolve import Names, resolve
 from translator.expressions.tree import Attribute, Call, Compare, Conditional, Literal, Node, ObjectOf, Slot
 from translator.findings import graph as rules
 from translator.graph.scope import Graph, Scope
-from translator.model.values import map_nodes
+from translator.model.values import map_expressions, map_nodes
 from translator.model.workflow import Step, Value, Workflow
 from translator.passes.fold import is_late
 from translator.passes.policies import continues_around
@@ -142,20 +142,7 @@ class Resolver:
         place = Place(scope, index)
         names = self.names(place)
 
-        def change(node: Node) -> Node:
-            return self.checked(node, names, place)
-
-        return replace(
-            step,
-            when=None if step.when is None else change(step.when),
-            cases=tuple(replace(case, when=change(case.when)) for case in step.cases),
-            config=map_nodes(step.config, change),
-            cache=map_nodes(step.cache, change),
-            items=map_nodes(step.items, change),
-            seconds=map_nodes(step.seconds, change),
-            until=map_nodes(step.until, change),
-            input=map_nodes(step.input, change),
-        )
+        return map_expressions(step, lambda node: self.checked(node, names, place))
 
     def value(self, value: Value, place: Place) -> Value:
         names = self.names(place)

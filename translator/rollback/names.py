@@ -15,7 +15,7 @@ from translator.expressions.rewrite import rewrite
 from translator.expressions.tree import Attribute, Index, Literal, Node, Slot
 from translator.findings import graph as rules
 from translator.graph.scope import Graph, Scope
-from translator.model.values import map_nodes
+from translator.model.values import map_expressions
 from translator.model.workflow import UNDO_LOOP, Step, Workflow
 from translator.passes.resolve import STEP_KINDS, Place, Resolver
 from translator.rollback.build import LATE, READ, VALUES, Undoing, undo_id
@@ -58,11 +58,11 @@ def resolve_undoing(undoing: Undoing, graph: Graph, workflow: Workflow, main: Gr
             if owner == LATE:  # resolved where it is written
                 inside, at = main.where[step.id]
                 ids = frozenset(main.ids - undoing.late)
-                scope.steps[index] = with_expressions(_as_resolved(step, inside.steps[at]), _mover(owner, ids, reads, {}))
+                scope.steps[index] = map_expressions(_as_resolved(step, inside.steps[at]), _mover(owner, ids, reads, {}))
                 continue
             names = undoing.renamed.get(owner, {})
             move = _mover(owner, frozenset(main.ids), reads, names)
-            scope.steps[index] = with_expressions(resolver.step(scope, index), move)
+            scope.steps[index] = map_expressions(resolver.step(scope, index), move)
     return reads
 
 
@@ -81,22 +81,7 @@ def read_variables(graph: Graph, undoing: Undoing, known: Iterable[str], reads: 
         for index in scope:
             if not undoing.is_ours(scope.steps[index]):
                 move = _mover(owner_in(graph, undoing, scope, index), ids, reads, {})
-                scope.steps[index] = with_expressions(scope.steps[index], move)
-
-
-def with_expressions(step: Step, change: Callable[[Node], Node]) -> Step:
-    """The step with each of its own expressions changed."""
-    return replace(
-        step,
-        when=None if step.when is None else change(step.when),
-        cases=tuple(replace(case, when=change(case.when)) for case in step.cases),
-        config=map_nodes(step.config, change),
-        cache=map_nodes(step.cache, change),
-        items=map_nodes(step.items, change),
-        seconds=map_nodes(step.seconds, change),
-        until=map_nodes(step.until, change),
-        input=map_nodes(step.input, change),
-    )
+                scope.steps[index] = map_expressions(scope.steps[index], move)
 
 
 def owner_in(graph: Graph, undoing: Undoing, scope: Scope, index: int) -> str:
