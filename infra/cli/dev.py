@@ -22,7 +22,7 @@ from infra.cli.diverted import diverted
 from infra.cli.errors import FINDINGS, FINE, UsageError
 from infra.cli.files import read_all, texts
 from infra.cli.output import add_format, exit_code, print_findings
-from infra.cli.publishing import publish_files
+from infra.cli.publishing import note_files, overtaken, publish_files
 from infra.cli.run import scale, secrets_of_options
 from infra.cli.siblings import compile_with_siblings
 from infra.cli.signals import leave
@@ -148,14 +148,16 @@ def _stay(
             simulate=args.simulate,
         ) as running:
             running.store_secrets(secrets)
-            published = _publish(sources, compilations, args.dialect, running)
-            if sources and not published:
+            kept = overtaken(home, compilations, running.settings)
+            fresh = [one for one in compilations if one.workflow.id not in kept]
+            published = _publish(fresh, args.dialect, running)
+            if sources and not published and not kept:
                 return FINDINGS
             _tell_lacks(running, compilations)
             continued = running.go_on()
             running.announce()
             ready = True
-            _say(args, running, published, continued, stdout)
+            _say(args, running, published, _files_of(compilations, kept), continued, stdout)
             stdout.flush()
             try:
                 threading.Event().wait()
@@ -178,22 +180,26 @@ def _stay(
     return FINE
 
 
-def _publish(
-    sources: Sequence[Source], compilations: Sequence[Compilation], dialect: str | None, running: Dev
-) -> list[Published]:
+def _publish(compilations: Sequence[Compilation], dialect: str | None, running: Dev) -> list[Published]:
     """Publishes all but those that call what nobody defines, which it tells."""
     from translator.pipeline import MissingWorkflow
 
-    while sources:
+    while compilations:
         try:
-            return publish_files(compilations, running.settings, by=local_user(), dialect=dialect)
+            published = publish_files(compilations, running.settings, by=local_user(), dialect=dialect)
         except MissingWorkflow as error:
             print(f"aslant: {visible(str(error))}, and not published either", file=sys.stderr)
-            callers = {one.workflow.at.file for one in compilations if one.workflow.id == error.caller}
-            left = [source for source in sources if source.file not in callers]
-            sources = left if len(left) < len(sources) else []
-            compilations = compile_with_siblings(sources, dialect) if sources else []
+            compilations = [one for one in compilations if one.workflow.id != error.caller]
+        else:
+            note_files(running.home, compilations)
+            return published
     return []
+
+
+def _files_of(compilations: Sequence[Compilation], kept: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Version and file of each workflow that was left as it is."""
+    files = {one.workflow.id: one.source.file for one in compilations}
+    return {id: (version, files[id]) for id, version in kept.items()}
 
 
 def _tell_lacks(running: Dev, compilations: Sequence[Compilation]) -> None:
@@ -214,7 +220,8 @@ def _tell_lacks(running: Dev, compilations: Sequence[Compilation]) -> None:
 
 
 def _say(
-    args: argparse.Namespace, running: Dev, published: Sequence[Published], continued: Sequence[Continued], stdout: TextIO
+    args: argparse.Namespace, running: Dev, published: Sequence[Published], kept: Mapping[str, tuple[str, str]],
+    continued: Sequence[Continued], stdout: TextIO,
 ) -> None:
     workflows = running.workflows()
     if args.json:
@@ -222,6 +229,7 @@ def _say(
             "url": running.server.url, "api": running.api.url, "pid": os.getpid(), "data": str(running.home.path),
             "workflows": [{"workflow": id, "version": version} for id, version in workflows],
             "published": [{"workflow": one.workflow, "version": one.version, "state": one.state} for one in published],
+            "kept": [{"workflow": id, "version": version or None, "file": file} for id, (version, file) in kept.items()],
             "continued": [
                 {"id": one.execution.id, "workflow": one.execution.workflow, "status": one.execution.status,
                  "problem": one.problem or None} for one in continued
@@ -234,6 +242,10 @@ def _say(
     lines = []
     for id, version in workflows:
         lines.append(f"  {visible(id)} {visible(version)}{about_published(states.get(id))}")
+    for id, (version, file) in kept.items():
+        text = "published after it" if version else "archived"
+        lines.append(f"  {visible(id)} stays {visible(version or 'archived')}: {visible(file)} has not changed since that was"
+            f" {text}; `aslant push {visible(shlex.quote(file))}{options}` publishes the file")
     for one in continued:
         text = f"cannot go on: {one.problem}" if one.problem else "goes on"
         lines.append(f"  execution {one.execution.id} of {visible(one.execution.workflow)} {visible(text)}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.cli.errors import UsageError
@@ -13,6 +15,7 @@ from translator.pipeline import Compilation, compile_sources
 if TYPE_CHECKING:
     from aslant.settings import Settings
     from functions.publish_definition.logic import Published
+    from infra.local.home import Home
 
 
 def publish_files(
@@ -31,11 +34,9 @@ def publish_files(
 
     catalog, found = bootstrap.catalog(settings), []
     for compiled in compilations:
-        workflow, text = compiled.workflow, compiled.source.text
-        text = text if isinstance(text, str) else text.decode()
+        workflow, text = compiled.workflow, text_of(compiled)
         found.append(Written(
-            workflow.id, workflow.name, workflow.description, workflow.version, text, compiled.dialect,
-            hashlib.sha256(text.encode()).hexdigest(),
+            workflow.id, workflow.name, workflow.description, workflow.version, text, compiled.dialect, digest_of(compiled),
         ))  # fmt: skip
         if catalog.is_other_draft(TENANT, found[-1], bootstrap.releases(settings)):
             raise UsageError(f"{workflow.id} {workflow.version} is a draft of something else in the catalog; raise the version")
@@ -44,3 +45,46 @@ def publish_files(
     for written in found:
         catalog.adopt(TENANT, written, versions[written.id], by=by)
     return published
+
+
+def note_files(home: Home, compilations: Sequence[Compilation]) -> None:
+    """Remembers what the files of published definitions held; see `overtaken`."""
+    for one in compilations:
+        file = Path(one.source.file)
+        if file.is_file():
+            home.note_published(file, digest_of(one))
+
+
+def overtaken(home: Home, compilations: Sequence[Compilation], settings: Settings) -> dict[str, str]:
+    """Workflows that a restart leaves as they are, with their published versions (empty for one that is archived).
+
+    Something else was published after the file, which holds the same as then; and files that hold the same and call one of
+    those, since they would be bound to it anew.
+    """
+    from aslant import bootstrap
+    from aslant.errors import NotFoundError
+
+    catalog = bootstrap.catalog(settings)
+    same = {one.workflow.id: one for one in compilations if home.published_as(Path(one.source.file)) == digest_of(one)}
+    versions: dict[str, str] = {}
+    for id in same:
+        with contextlib.suppress(NotFoundError):
+            known = catalog.get(TENANT, id)
+            versions[id] = "" if known.status == "archived" else known.published
+    kept = {
+        id for id, version in versions.items()
+        if not version or catalog.definition(TENANT, id, version).sha256 != digest_of(same[id])
+    }  # fmt: skip
+    while callers := {id for id in versions if id not in kept and kept.intersection(same[id].workflows.values())}:
+        kept |= callers
+    return {id: versions[id] for id in same if id in kept}
+
+
+def text_of(one: Compilation) -> str:
+    text = one.source.text
+    return text if isinstance(text, str) else text.decode()
+
+
+def digest_of(one: Compilation) -> str:
+    """SHA-256 of a definition as it was written."""
+    return hashlib.sha256(text_of(one).encode()).hexdigest()

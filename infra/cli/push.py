@@ -14,7 +14,7 @@ from infra.cli.dev import about_published
 from infra.cli.errors import FINDINGS, FINE
 from infra.cli.files import read_all, texts
 from infra.cli.output import add_format, add_strategy, add_strict, exit_code, print_findings, put_json
-from infra.cli.publishing import publish_files
+from infra.cli.publishing import note_files, publish_files
 from infra.cli.siblings import compile_with_siblings
 from infra.cli.target import TENANT, add_json, add_target, connected, local_user
 from translator.diagnostics import TranslatorError
@@ -67,6 +67,8 @@ def execute(args: argparse.Namespace) -> int:
         except MissingWorkflow as error:
             print(f"aslant: {visible(str(error))}, and not published either", file=sys.stderr)
             return FINDINGS
+        if target.home is not None:
+            note_files(target.home, compilations)
     if args.json:
         put_json([
             {"workflow": one.workflow, "version": one.version, "written": one.written, "state": one.state,

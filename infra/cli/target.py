@@ -37,7 +37,7 @@ _REGION = "us-east-1"
 class Target:
     """`local`: the cloud is on this machine, and whoever asks may answer for everybody.
 
-    `options`: what another command line needs to say to talk to it.
+    `options`: what another command line needs to say to talk to it. `home`: its data directory, where that is known.
     """
 
     settings: Settings
@@ -45,6 +45,7 @@ class Target:
     local: bool
     user: str
     options: str = ""
+    home: Home | None = None
 
     @property
     def executions(self) -> Executions:
@@ -132,7 +133,8 @@ def connected(args: argparse.Namespace) -> Iterator[Target]:
                 os.environ[name] = value
         if address is not None:
             clock.use(lambda: address.clock + (time.time() - address.real) * address.scale, address.scale)
-        yield Target(Settings.read(), url or "", local, getattr(args, "user", None) or local_user(), same_target(args))
+        home = _home(args) if address is not None else None
+        yield Target(Settings.read(), url or "", local, getattr(args, "user", None) or local_user(), same_target(args), home)
     except NetworkError as error:
         raise UsageError(f"{url or 'AWS'} does not answer ({error})") from None
     except StepError as error:
@@ -146,8 +148,12 @@ def connected(args: argparse.Namespace) -> Iterator[Target]:
                 os.environ[name] = earlier
 
 
+def _home(args: argparse.Namespace) -> Home | None:
+    return Home(Path(args.data)) if args.data else nearest(Path.cwd())
+
+
 def _found(args: argparse.Namespace) -> tuple[str | None, Address | None]:
-    home = Home(Path(args.data)) if args.data else nearest(Path.cwd())
+    home = _home(args)
     address = home.running() if home is not None else None
     if args.endpoint:
         given = args.endpoint if "://" in args.endpoint else f"http://{args.endpoint}"

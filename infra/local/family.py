@@ -10,7 +10,7 @@ from datetime import datetime
 
 from infra.local.cloud import Event, ExecutionHandle, LocalCloud, Result
 from infra.local.progress import Child, Progress, Status, StepRun, Undone, progress_of
-from infra.local.tracking import Tracker, error_of, message_of
+from infra.local.tracking import Tracker, blamed, error_of, message_of
 from translator.pipeline import Compilation
 
 _STATUS = {
@@ -112,7 +112,7 @@ class Family:
         found: list[tuple[Member, StepRun]] = []
         member: Member | None = self.members[arn]
         while member is not None:
-            run = member.tracker.culprit(error_of(error, cause), message_of(cause))
+            run = member.tracker.culprit(error_of(error, cause), message_of(cause), blamed(cause))
             if run is None:
                 break
             found.append((member, run))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 DEFAULT = ".aslant"
-_ADDRESS, _LOCK = "dev.json", "dev.lock"
+_ADDRESS, _LOCK, _FILES = "dev.json", "dev.lock", "files"
 
 
 class InUse(Exception):
@@ -82,6 +83,25 @@ class Home:
     def withdraw(self) -> None:
         with contextlib.suppress(OSError):
             (self.path / _ADDRESS).unlink()
+
+    def published_as(self, file: Path) -> str:
+        """What `note_published` was told of a file; empty when it was told nothing."""
+        try:
+            return self._note_of(file).read_text(encoding="ascii")
+        except OSError:
+            return ""
+
+    def note_published(self, file: Path, digest: str) -> None:
+        """Remembers what a file held when it was published; while it holds that, a restart leaves alone what came after."""
+        note = self._note_of(file)
+        note.parent.mkdir(mode=0o700, exist_ok=True)
+        beside = note.with_suffix(f".{os.getpid()}")
+        beside.write_text(digest, encoding="ascii")
+        beside.replace(note)
+
+    def _note_of(self, file: Path) -> Path:
+        """A file for each: several commands may publish at once."""
+        return self.path / _FILES / hashlib.sha256(os.fsencode(file.resolve())).hexdigest()
 
     def running(self) -> Address | None:
         """Where the process that uses the directory listens; None when there is none, or it is not ready yet."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from aslant.history.joined import PART
 from aslant.history.steps import LAPSED, culprit, failed_branch, says_nothing
+from aslant.history.steps import blamed as blamed
 from aslant.history.steps import error_of as error_of
 from aslant.history.steps import message_of as message_of
 from aslant.history.timeline import StateVisit, Timeline
@@ -98,9 +99,9 @@ class Tracker:
         run.message = run.message.removeprefix(f"step {FINISH}: ")  # a step that nobody wrote
         self._note_children(visit, run)
 
-    def culprit(self, error: str | None, message: str) -> StepRun | None:
+    def culprit(self, error: str | None, message: str, step: str = "") -> StepRun | None:
         """The step whose failure ended the execution; see `aslant.history.steps.culprit`."""
-        return culprit(self._failures, error, message)
+        return culprit(self._failures, error, message, step)
 
     def _iteration(self, visit: StateVisit) -> tuple[int, ...]:
         loops = []
@@ -143,7 +144,7 @@ class Tracker:
                 run.retried = visit.retried or (visit.started if len(tries) > 1 else None)
         if status is Status.FAILED:
             if branch is not None:
-                run.error, run.message = str(branch.get("error") or ""), str(branch.get("message") or "")
+                run.error, run.message = branch["error"], branch["message"]
             else:
                 run.error, run.message = error_of(visit.error, visit.cause), message_of(visit.cause)
             limit = self._limits.get(visit.state)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from aslant import bootstrap
+from aslant import skills as registry
 from aslant.approvals.rules import Person
 from aslant.settings import Settings
 from tests.execution.rollback.test_saga import SAGA, undone
@@ -82,16 +83,44 @@ def test_a_rollback_that_is_repeated_undoes_only_what_was_left(skills: Skills) -
     assert set(ended.undone) == {"a", "b"} and ended.not_undone == ()
 
 
-def test_what_was_undone_runs_again_when_the_execution_is_retried(skills: Skills) -> None:
-    text = SIMPLE.format(action="rollback", undo="echo").replace("{skill: fail}", "{skill: flaky, parameters: {name: x, times: 1}}")
+def test_what_was_undone_runs_again_at_a_retry_and_is_undone_again(skills: Skills) -> None:
+    text = SIMPLE.format(action="rollback", undo="echo").replace("{skill: fail}", "{skill: flaky, parameters: {name: x, times: 2}}")
     with world(text) as made:
         first = made.run("simple")
         made.executions.retry(TENANT, first.id, by="eve")
+        second = made.until(first.id, "completed", "rolled_back", "failed")
+        made.executions.retry(TENANT, first.id, by="eve")
         ended = made.until(first.id, "completed", "failed")
         statuses = made.passed(first.id)
-    assert (first.status, ended.status, ended.error) == ("rolled_back", "completed", None)
-    assert statuses == ["running", "rolling_back", "rolled_back", "running", "completed"]
-    assert [name for name, _ in skills.calls] == ["a", "b", "x", "undo b", "undo a", "undo r", "a", "b", "x"]
+    assert (first.status, second.status, ended.status, ended.error) == ("rolled_back", "rolled_back", "completed", None)
+    assert statuses == ["running", *("rolling_back", "rolled_back", "running") * 2, "completed"]
+    once = ["a", "b", "x", "undo b", "undo a", "undo r"]
+    assert [name for name, _ in skills.calls] == [*once, *once, "a", "b", "x"]
+
+
+def test_a_loop_goes_over_the_items_that_a_rerun_gives(skills: Skills) -> None:
+    text = """
+        id: loops
+        steps:
+          - {id: a, type: skill, config: {skill: counted}}
+          - id: each
+            type: foreach
+            depends_on: [a]
+            items: "{{ steps.a.output }}"
+            steps:
+              - id: inner
+                type: skill
+                config: {skill: echo, parameters: {name: "inner {{ item }}"}}
+                compensation: {id: c, type: skill, config: {skill: echo, parameters: {name: "undo {{ item }}"}}}
+    """
+    given = iter([["old"], ["new", "newer"]])
+    registry.register("counted", lambda: next(given))
+    with world(text) as made:
+        first = made.run("loops")
+        made.executions.rerun(TENANT, first.id, "a", by="eve")
+        made.wait(lambda: skills.count("inner newer"))
+        assert made.until(first.id, "completed", "failed").status == "completed"
+    assert sorted(name for name, _ in skills.calls) == ["inner new", "inner newer", "inner old"]
 
 
 def test_an_escalation_goes_on_after_a_pause(skills: Skills) -> None:

@@ -304,3 +304,33 @@ def test_definitions_with_findings_or_missing_children_end_it_before_anything_st
     )
     code, _, err = line("dev", "calls.yaml", "--port", "0")
     assert code == 1 and "nowhere" in err
+
+
+def test_what_was_pushed_after_a_file_survives_a_restart(dev: Callable[..., Dev], line: Line, tmp_path: Path) -> None:
+    folder, other = tmp_path / "flows", tmp_path / "other.yaml"
+    folder.mkdir()
+    text = "dialect: canonical\nid: {id}\nsteps: [{{id: a, type: {step}}}]\n"
+    calls, waits = "workflow, workflow: called", "wait, seconds: 1"
+    (folder / "calls.yaml").write_text(text.format(id="calls", step=calls), encoding="utf-8")
+    (folder / "called.yaml").write_text(text.format(id="called", step=waits), encoding="utf-8")
+    other.write_text(text.format(id="called", step="wait, seconds: 2"), encoding="utf-8")
+
+    def published(running: Dev) -> list[tuple[str, str]]:
+        return sorted((one["workflow"], one["version"]) for one in running.document["workflows"])
+
+    running = dev("flows")
+    assert running.document["kept"] == []
+    # Changed and pushed, and then overtaken by another push: the file has not changed since.
+    (folder / "called.yaml").write_text(text.format(id="called", step="wait, seconds: 3"), encoding="utf-8")
+    assert line("push", "flows/called.yaml")[0] == line("push", "other.yaml")[0] == 0
+    running.kill()
+    running = dev("flows")  # the caller is not bound to it anew either, as it was not by the push
+    assert published(running) == [("called", "1.0.0-3"), ("calls", "1.0.0")]
+    assert sorted(one["workflow"] for one in running.document["kept"]) == ["called", "calls"]
+    # One that has changed is published, and so is one that was never seen.
+    (folder / "called.yaml").write_text(text.format(id="called", step="wait, seconds: 4"), encoding="utf-8")
+    (folder / "new.yaml").write_text(text.format(id="new", step=waits), encoding="utf-8")
+    running.kill()
+    running = dev("flows")
+    assert {("called", "1.0.0-4"), ("new", "1.0.0")} <= set(published(running))
+    assert running.document["kept"] == []

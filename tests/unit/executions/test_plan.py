@@ -90,3 +90,21 @@ def test_steps_of_sub_workflows_are_listed_beneath_the_step_that_calls_them():
     rerun = world.service.plan("acme", root, "rerun", step="call")
     assert actions(rerun) == {"call": "re-runs", "call > a": "re-runs", "call > b": "re-runs"}
     assert all(step.repeats for step in rerun.steps if ">" in step.label)
+
+
+@pytest.mark.parametrize(("step", "why"), [
+    ("items pay", "changed"), ("evaluate:0a1b2c3d pay", "changed"), ("undo pay", "changed"), ("undo pay: one: two", "changed"),
+    ("items undo pay: each", "changed"), ("items ask", None), ("undo ask", None), ("undo ask: pay", None), ("nap", None),
+])  # fmt: skip
+def test_what_belongs_to_a_step_goes_with_it(step: str, why: str | None) -> None:
+    one = StepRecord(step, (), "completed", "transform")
+    assert Aside({"pay": "changed"}, {}, own=STEPS).why(one) == why
+    assert planned("retry", release(STEPS), [one], Aside({}, {})).steps[1:] == ()
+
+
+def test_what_a_rollback_did_besides_undoing_does_not_count_in_a_later_run() -> None:
+    rolled = Aside({}, {}, own=STEPS, rolled=True)
+    sign = StepRecord("sign", (), "completed", "skill")
+    assert rolled.why(sign) and rolled.why_step("sign", ()) and not rolled.empty
+    assert planned("retry", release(STEPS), [sign], rolled).steps == ()
+    assert rolled.why(record("pay")) is None and rolled.why(StepRecord("undo pay", (), "completed")) is None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aslant.history.native import native_records
-from aslant.history.steps import SeenStep, StepHistory, culprit, error_of, message_of
+from aslant.history.steps import SeenStep, StepHistory, blamed, culprit, error_of, message_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STEPS: dict[str, Any] = {
@@ -149,6 +149,26 @@ def test_the_guilty_one() -> None:
     assert culprit([inner, other, late], "G", "?") is late
     assert culprit([outer], "E", "m") is outer
     assert culprit([], "E", "m") is None
+
+
+def test_of_several_failures_the_first_is_told_and_the_others_are_named() -> None:
+    collected = [{"error": "E", "message": "of x", "step": "x"}, {"error": "E", "message": "of y", "step": "y"}]
+    cause = json.dumps(collected)
+    child = json.dumps({"ExecutionArn": "arn", "Error": "E", "Cause": cause})
+    assert message_of(cause) == message_of(child) == "of x (y failed too)"
+    assert (blamed(cause), blamed("no list"), blamed("[1]")) == ("x", "", "")
+    assert message_of(cause[:-20]) == "of x" and blamed(cause[:-20]) == "x"  # causes have a limit and are cut off
+    first, second = SeenStep("x", "skill", error="E", message="of x"), SeenStep("y", "skill", error="E", message="of y")
+    assert culprit([first, second], "E", message_of(cause), blamed(cause)) is first
+    # All branches ended, and the state itself succeeded with what they came to.
+    output = json.dumps([{"failed": collected[1]}, {"failed": None}, {"failed": collected[0]}])
+    history = StepHistory({"p": {"type": "parallel", "hash": "", "after": []}}, {"p": {"step": "p", "role": "step"}})
+    history.feed(events(
+        (0, "ExecutionStarted"), (0, "ParallelStateEntered", {"name": "p"}),
+        (2, "ParallelStateExited", {"name": "p", "output": output}),
+    ))
+    (found,) = history.ordered()
+    assert (found.status, found.error, found.message) == ("failed", "E", "of y (x failed too)")
 
 
 def test_records_of_what_ended() -> None:

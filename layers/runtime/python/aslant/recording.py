@@ -19,7 +19,7 @@ from aslant.executions.states import FINAL, TRANSITIONS, Status
 from aslant.executions.store import NOTHING, ExecutionStore
 from aslant.history.joined import history_of
 from aslant.history.native import record_run
-from aslant.history.steps import StepHistory, error_of, message_of
+from aslant.history.steps import StepHistory, blamed, error_of, message_of
 from aslant.notices import Notice, complete, parsed, same_machine
 from aslant.releases import Release
 
@@ -363,7 +363,7 @@ def _failure(history: StepHistory | None, notice: Notice) -> Failure:
         name, cause = history.error, history.cause
     name, message = error_of(name, cause), message_of(cause)
     whole = notice.status in ("TIMED_OUT", "ABORTED")  # the run as such, whatever failed in it
-    guilty = None if whole or history is None else history.culprit(name, message)
+    guilty = None if whole or history is None else history.culprit(name, message, blamed(cause))
     default = {"TIMED_OUT": "States.Timeout", "ABORTED": "Stopped"}.get(notice.status, "Failed")
     name = name or (guilty.error if guilty else "") or default
     if guilty is not None and guilty.message and (not message or message.startswith(_AROUND)):

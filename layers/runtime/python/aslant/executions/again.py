@@ -108,7 +108,7 @@ class Again:
             else:
                 late = filter(_later(point.at), records) if point is not None else ()
                 labels = {one.label: f"it ended after checkpoint {point.number}" for one in late} if point is not None else {}
-                inner = Aside(self._changes(found, release, another), labels)
+                inner = self._changes(found, release, another, labels)
             path = f"{within}{label} > "
             steps += planned(what, release, records, inner, within=path).steps
             steps += self._plan_children(found, what, inner, another, path)
@@ -154,7 +154,7 @@ class Again:
         number = int(claim["run"]) if claim else family.next_number(execution)
         aside = self._aside(execution, wish, old, new)
         another = new is not old
-        if not aside.empty or any(another or child.undone for _, child in family.descendants(execution)):
+        if not aside.empty or any(another or child.undone or self._rolled(child) for _, child in family.descendants(execution)):
             if not claim or not self._same(claim, wish):
                 fresh = {"run": number, "why": wish.why, "by": wish.by, "version": wish.version, "detail": wish.detail}
                 try:
@@ -199,14 +199,15 @@ class Again:
             if wish.detail not in old["steps"]:
                 raise NotFoundError(f"the workflow has no step {wish.detail}")
             steps |= again_from(old, wish.detail)
+        own, rolled = old["steps"], self._rolled(execution)
         if wish.why != "restore":
-            return Aside(steps, {})
+            return Aside(steps, {}, None, own, rolled)
         store = self.family.store
         found = [one for one in store.checkpoints(execution.tenant, execution.id) if str(one.number) == wish.detail]
         if not found:
             raise NotFoundError(f"the execution has no checkpoint {wish.detail}")
         checkpoints.verify(found[0], store.steps(execution.tenant, execution.id) if records is None else records)
-        return Aside(steps, {}, found[0])
+        return Aside(steps, {}, found[0], own, rolled)
 
     def _set_aside(self, execution: Execution, aside: Aside, number: int, another: bool) -> None:
         """`another`: the run is one of another version, so children may be as well."""
@@ -229,16 +230,24 @@ class Again:
     def _redo(self, child: Execution, number: int, another: bool) -> None:
         """What a child has undone of itself does not count any more, nor what its published version does otherwise."""
         release = self.family.release(child)
-        steps = self._changes(child, release, another) if release is not None else {}
-        self._set_aside(child, Aside(steps, {}), number, another)
+        aside = Aside({}, {}) if release is None else self._changes(child, release, another, {})
+        self._set_aside(child, aside, number, another)
         self.family.store.amend(child, replace(child, undone=(), not_undone=()))
 
-    def _changes(self, child: Execution, release: Release, another: bool) -> dict[str, str]:
+    def _changes(self, child: Execution, release: Release, another: bool, labels: Mapping[str, str]) -> Aside:
         steps = _undone(child, release)
         if another:
             with contextlib.suppress(NotFoundError):
                 steps |= changed(release, self.family.releases.get(child.tenant, child.workflow))
-        return steps
+        return Aside(steps, labels, None, release["steps"], bool(release.get("rollback")))
+
+    def _rolled(self, execution: Execution) -> bool:
+        """Whether there may be records of a rollback, of its own or by a parent."""
+        store = self.family.store
+        if any(one.after == "rolling_back" for one in store.transitions(execution.tenant, execution.id)):
+            return True
+        parent = store.read(execution.tenant, execution.parent.execution) if execution.parent is not None else None
+        return parent is not None and self._rolled(parent)
 
     def _forget(
         self, execution: Execution, number: int, chosen: Callable[[StepRecord], bool], since: Callable[[int], bool]

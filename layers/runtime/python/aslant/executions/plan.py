@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from aslant.executions.records import Checkpoint, StepRecord
@@ -11,6 +12,8 @@ from aslant.releases import Release, StepFacts, dependents
 ASKED = "it was asked for"
 _SETTLED = "it failed, and the workflow went on after that"
 UNDO = "undo "  # how the ids of steps begin that undo another one
+_PART = re.compile(r"(?:items|evaluate:[0-9a-f]{8}) ")  # what a record begins with that holds a part of a step
+_OF_ROLLBACK = "a rollback did it, and what follows is undone anew"
 
 # Steps that change nothing outside of their execution: that they run again is of no matter.
 _HARMLESS = frozenset({
@@ -79,21 +82,36 @@ def spread(steps: Mapping[str, StepFacts], reasons: Mapping[str, str]) -> dict[s
     return found
 
 
+def owner(step: str, known: Collection[str]) -> str:
+    """The step among `known` that a record belongs to: the values that it begins with, what undoes it, a step of that. The
+    id itself where it is none of them.
+    """
+    name = step if step in known else _PART.sub("", step, count=1)
+    if name in known or not name.startswith(UNDO):
+        return name
+    undone = name.removeprefix(UNDO)
+    while undone not in known and ": " in undone:
+        undone = undone.rpartition(": ")[0]
+    return undone if undone in known else name
+
+
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """Which records do not count any more: by step, by label, or because they are not part of a checkpoint."""
+    """Which records do not count any more: by step, by label, or because they are not part of a checkpoint. `own` are the
+    ids of the version's steps; `rolled` says that what other steps did, those of a rollback, does not count either.
+    """
 
     steps: Mapping[str, str]
     labels: Mapping[str, str]
     checkpoint: Checkpoint | None = None
+    own: Collection[str] = ()
+    rolled: bool = False
 
     def why(self, record: StepRecord) -> str | None:
         """Why a record is set aside, or None."""
-        plain = record.step.removeprefix(UNDO)
-        if plain in self.steps:
-            return self.steps[plain]
-        if record.label.removeprefix(UNDO) in self.labels:
-            return self.labels[record.label.removeprefix(UNDO)]
+        why = self.why_step(record.step, record.iteration)
+        if why is not None:
+            return why
         point = self.checkpoint
         if point is None or (record.status == "completed" and not record.native and record.label in point.steps):
             return None
@@ -105,12 +123,14 @@ class Aside:
 
     def why_step(self, step: str, iteration: tuple[int, ...]) -> str | None:
         """Why a step's children and approvals do not count any more, or None; a checkpoint decides by time instead."""
-        label = step + "".join(f"[{index}]" for index in iteration)
-        return self.steps.get(step) or self.labels.get(label)
+        plain = owner(step, self.own or self.steps)
+        label = plain + "".join(f"[{index}]" for index in iteration)
+        of_rollback = self.rolled and plain not in self.own
+        return self.steps.get(plain) or self.labels.get(label) or (_OF_ROLLBACK if of_rollback else None)
 
     @property
     def empty(self) -> bool:
-        return not self.steps and not self.labels and self.checkpoint is None
+        return not self.steps and not self.labels and self.checkpoint is None and not self.rolled
 
 
 def planned(what: str, release: Release, records: Iterable[StepRecord], aside: Aside, *, within: str = "") -> Plan:
@@ -125,10 +145,12 @@ def planned(what: str, release: Release, records: Iterable[StepRecord], aside: A
     steps = []
     seen = set()
     for record in sorted(records, key=lambda record: (record.begun_at or record.started_at, record.label)):
-        if record.step.startswith(UNDO) or record.step in hidden:
+        if owner(record.step, facts) != record.step or record.step in hidden:
             continue
         seen.add(record.step)
         why = aside.why(record)
+        if why == _OF_ROLLBACK:
+            continue
         if why is None:
             action, why = _native(record) if record.native else _own(record)
         else:

@@ -55,6 +55,7 @@ class SeenStep:
 class Failed(Protocol):
     """What `culprit` looks at."""
 
+    step: str
     type: str
     error: str
     message: str
@@ -63,20 +64,26 @@ class Failed(Protocol):
 FailedT = TypeVar("FailedT", bound=Failed)
 
 
-def culprit(failures: Sequence[FailedT], error: str | None, message: str) -> FailedT | None:
+def culprit(failures: Sequence[FailedT], error: str | None, message: str, step: str = "") -> FailedT | None:
     """The failure that ended an execution with `error`: the last one that failed so, or failed at all.
 
-    A step inside of a parallel or a loop says more than the one around it. Of several that failed at once, the one with
-    the execution's own message is meant.
+    A step inside of a parallel or a loop says more than the one around it. Of several that failed at once, the one of
+    `step` (see `blamed`) or with the execution's own message is meant.
     """
     fitting = [one for one in failures if one.error == error] or list(failures)
     inner = [one for one in fitting if one.type not in HOLDERS] or fitting
+    inner = [one for one in inner if one.step == step] or inner
     same = [one for one in inner if one.message == message] or inner
     return same[-1] if same else None
 
 
 def message_of(cause: str | None) -> str:
-    """The text for people in a cause: Lambda's `errorMessage`, or the cause itself."""
+    """The text for people in a cause: Lambda's `errorMessage`, or the cause itself. Of several failures it is the first
+    one's, with the steps of the others.
+    """
+    errors = _collected(cause or "")
+    if errors:
+        return _summary(errors)
     try:
         data = json.loads(cause or "")
     except (ValueError, RecursionError):
@@ -89,6 +96,32 @@ def message_of(cause: str | None) -> str:
             if isinstance(data.get(key), str):
                 return message_of(data[key])
     return cause or ""
+
+
+def blamed(cause: str | None) -> str:
+    """The step whose failure comes first in the cause of a parallel that collected those of its branches; or nothing."""
+    errors = _collected(cause or "")
+    return str(errors[0].get("step") or "") if errors else ""
+
+
+def _collected(cause: str) -> list[Mapping[str, Any]]:
+    """The failures that a parallel gathered before it failed itself. A cause may have been cut: the first one counts then."""
+    if not cause.startswith('[{"error"'):
+        return []
+    try:
+        errors = json.loads(cause)
+    except (ValueError, RecursionError):
+        try:
+            errors = [json.JSONDecoder().raw_decode(cause, 1)[0]]
+        except (ValueError, RecursionError):
+            return []
+    return [error for error in errors if isinstance(error, dict) and "error" in error]
+
+
+def _summary(errors: Sequence[Mapping[str, Any]]) -> str:
+    message = message_of(str(errors[0].get("message") or ""))
+    others = [str(error.get("step") or error["error"]) for error in errors[1:]]
+    return f"{message} ({', '.join(others)} failed too)" if others else message
 
 
 def error_of(error: str | None, cause: str | None) -> str:
@@ -111,8 +144,8 @@ def says_nothing(visit: StateVisit, role: str) -> bool:
     return role in _SILENT and not (visit.status == "failed" and visit.type in ("Choice", "Pass", "Wait"))
 
 
-def failed_branch(visit: StateVisit) -> Mapping[str, Any] | None:
-    """The first error of a parallel whose state let all branches end, and so succeeded whatever they came to."""
+def failed_branch(visit: StateVisit) -> Mapping[str, str] | None:
+    """`error` and `message` of a parallel whose state let all branches end, and so succeeded whatever they came to."""
     output = visit.left.get("output") if visit.status == "succeeded" and visit.left is not None else None
     if not isinstance(output, str) or '"failed"' not in output:
         return None
@@ -121,7 +154,8 @@ def failed_branch(visit: StateVisit) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     errors = [branch.get("failed") for branch in branches if isinstance(branch, dict)] if isinstance(branches, list) else []
-    return next((error for error in errors if isinstance(error, dict)), None)
+    found = [error for error in errors if isinstance(error, dict) and "error" in error]
+    return {"error": str(found[0]["error"]), "message": _summary(found)} if found else None
 
 
 @dataclass(slots=True)
@@ -159,9 +193,9 @@ class StepHistory:
                 changed |= self._visit(visit)
         return changed
 
-    def culprit(self, error: str | None, message: str) -> SeenStep | None:
+    def culprit(self, error: str | None, message: str, step: str = "") -> SeenStep | None:
         """The step whose failure ended the execution; see `culprit` of this module."""
-        return culprit(self.failures, error, message)
+        return culprit(self.failures, error, message, step)
 
     def finish(self, *, completed: bool, at: datetime) -> None:
         """Settles what an ended execution left open, and tells the steps that it never came to as skipped."""
@@ -260,7 +294,7 @@ class StepHistory:
             one.retried = visit.retried
         if status == "failed":
             if branch is not None:
-                one.error, one.message = str(branch.get("error") or ""), str(branch.get("message") or "")
+                one.error, one.message = branch["error"], branch["message"]
             else:
                 one.error, one.message = error_of(visit.error, visit.cause), message_of(visit.cause)
             one.settled = visit.status in ("caught", "succeeded")
