@@ -183,6 +183,7 @@ class PlanStep(Given):
     action: str
     why: str
     repeats: bool
+    discards: bool = False
 
 
 class PlanDocument(Given):

@@ -33,7 +33,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
 
 def _planned(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", action="store_true", help="only show which steps would run again, and which are kept")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask before what has completed is run again")
     _common(parser)
 
 
@@ -131,7 +131,7 @@ def _rerun(args: argparse.Namespace) -> int:
 def _again(
     args: argparse.Namespace, plan: Callable[[Target, str], Plan], act: Callable[[Target, str], Execution]
 ) -> int:
-    """Another run. What it does is shown first; where it throws results away, it needs a yes."""
+    """Another run. What it does is shown first; where that throws results away, it needs a yes."""
     with connected(args) as target:
         execution = target.execution(args.id)
         if args.plan:
@@ -141,7 +141,7 @@ def _again(
         with contextlib.suppress(InvalidTransition):  # the call itself says so, unless it goes on so already
             found = plan(target, execution.id)
         if found is not None:
-            consent(args, found, kept=args.command in ("resume", "retry") and args.wanted in (None, execution.version))
+            consent(args, found)
         after = act(target, execution.id)
     _say(args, after, f"goes on with run {after.run}; `aslant watch {{id}}{{options}}` follows it")
     return FINE
@@ -155,14 +155,14 @@ def show(args: argparse.Namespace, found: Plan) -> None:
         pictures.put(pictures.plan(found), sys.stdout)
 
 
-def consent(args: argparse.Namespace, found: Plan, *, kept: bool) -> None:
-    """Shows what a run will do. Unless all results are `kept`, it raises UsageError without a yes."""
+def consent(args: argparse.Namespace, found: Plan) -> None:
+    """Shows what a run will do. Where it throws away what has completed, it raises UsageError without a yes."""
     if not args.json:
         pictures.put(pictures.plan(found), sys.stderr)
-    if kept or args.yes:
+    if args.yes or not found.discards:
         return
     if args.json or not person():
-        raise UsageError("nothing was done: what is listed runs again only with --yes, or when a terminal can be asked")
+        raise UsageError("nothing was done: completed steps run again only with --yes, or when a terminal can be asked")
     if not _agreed():
         raise UsageError("nothing was done")
 

@@ -87,7 +87,7 @@ def _show(args: argparse.Namespace) -> int:
         lines = [*pictures.heading(view), [], *pictures.tree(view, child)]
         if times := pictures.timeline(view, child):
             lines += [[], *times]
-        lines += [[], *pictures.costs(view)]
+        lines += [[], *pictures.costs(view, child)]
     for label, value in outputs.items():
         lines.append([(f"{visible(label)}: ", "bold"), (json.dumps(value, ensure_ascii=False), "")])
     lines.append([("input: ", "bold"), (json.dumps(given, ensure_ascii=False), "")])

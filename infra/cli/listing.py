@@ -16,8 +16,9 @@ _WAITING = "waiting approval"
 _HEADS = ("id", "workflow", "version", "status", "started", "for", "error")
 _STATUS = 3
 _GAP = 2  # between columns
-# The columns that give way when the line is too long, in this order, and what is left of them at least.
-_ELASTIC = (("error", 12), ("workflow", 14), ("version", 7), ("error", 0), ("workflow", 8))
+# The columns that give way when the line is too long, in this order, and what is left of them at least. Of a version the
+# end is what tells it from others.
+_ELASTIC = (("error", 12), ("workflow", 14), ("error", 0), ("workflow", 8))
 
 
 def lines(executions: Sequence[Execution], waiting: Collection[str], *, now: int, width: int) -> list[pictures.Line]:

@@ -192,12 +192,26 @@ def _note(step: StepView) -> str:
     return ", ".join(parts)
 
 
-def costs(view: ExecutionView) -> list[Line]:
-    """What it would cost on AWS, by what it is made of."""
+def costs(view: ExecutionView, child: Child) -> list[Line]:
+    """What it would cost on AWS, by what it is made of; and what the executions do that it started."""
     parts = ", ".join(f"{name} {_usd(value)}" for name, value in view.cost.parts.items() if value)
     lines: list[Line] = [[(f"on AWS this costs about {_usd(view.cost.usd)}" + (f" ({parts})" if parts else ""), "")]]
     lines += [[(f"  without {visible(text)}", "")] for text in view.cost.left_out]
+    started = [*_descendants(view, child, _DEPTH)]
+    if started:
+        many = "execution that it started" if len(started) == 1 else f"{len(started)} executions that it started"
+        lines.append([(f"  and the {many}: {_usd(sum(one.cost.usd for one in started))}", "")])
+        left_out = dict.fromkeys(text for one in started for text in one.cost.left_out)
+        lines += [[(f"  without {visible(text)}", "")] for text in left_out]
     return lines
+
+
+def _descendants(view: ExecutionView, child: Child, depth: int) -> Iterator[ExecutionView]:
+    for one in view.children if depth else ():
+        found = child(one.id)
+        if found is not None:
+            yield found
+            yield from _descendants(found, child, depth - 1)
 
 
 def _usd(value: float) -> str:

@@ -113,12 +113,12 @@ def _again(action: str) -> Callable[[Client, argparse.Namespace], int]:
         id = _id(client, args.id)
         body = {"version": args.wanted} if args.wanted else {}
         found = client.plan(id, action, body)
-        steps = tuple(PlannedStep(one.step, one.type, one.action, one.why, one.repeats) for one in found.steps)
+        steps = tuple(PlannedStep(one.step, one.type, one.action, one.why, one.repeats, one.discards) for one in found.steps)
         plan = Plan(found.what, found.version, steps)
         if args.plan:
             show(args, plan)
             return FINE
-        consent(args, plan, kept=not args.wanted or args.wanted == client.execution(id).version)
+        consent(args, plan)
         changed = client.control(id, action, body)
         return _put(args, changed, f"{changed.id} {changed.status}")
 

@@ -108,6 +108,20 @@ def test_an_answer_while_the_execution_rests_is_kept_for_its_next_run(approvals,
     assert approvals.pending("acme") == ([], None)
 
 
+def test_what_was_answered_is_told_by_step(approvals, ask, paused):
+    paused.add(REF.execution)
+    ask()
+    assert approvals.answered("acme", REF.execution) == {}
+    first = ask(ref=REF._replace(step="other", attempt=0), on_reject="fail")
+    approvals.decide("acme", first, "approve", by=person("ann"))
+    again = ask(ref=REF._replace(step="other", attempt=1))  # a further attempt asks anew
+    assert approvals.answered("acme", REF.execution) == {}
+    approvals.decide("acme", again, "reject", by=person("bob"), comment="not now")
+    found = approvals.answered("acme", REF.execution)
+    assert found == {("other", (2, 0)): (False, 1000 * NOW, "rejected by bob: not now")}
+    assert approvals.answered("umbrella", REF.execution) == {}
+
+
 def test_an_answer_just_before_a_later_run_asks_is_kept_for_it(approvals, machine, ask, paused):
     identifier = ask(token="first-run")
     paused.add(REF.execution)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from aslant.executions.records import Execution, Failure, Parent
 from infra.cli import listing
 
@@ -48,3 +50,8 @@ def test_long_names_give_way_to_the_width() -> None:
         assert max(map(len, lines)) <= width
         assert "…" in lines[1] and "short" in lines[2] and "waiting approval" in lines[2]
     assert "w" * 60 in shown(*rows, width=200)[1]
+
+
+def test_a_version_is_told_to_its_end() -> None:
+    rows = [replace(execution("aaaaaaaa-1", workflow="w" * 60, error="E" * 40, status="failed"), version="2026.11.28-12")]
+    assert "2026.11.28-12" in shown(*rows, width=60)[1]

@@ -63,6 +63,24 @@ def test_native_steps_that_failed_or_were_interrupted(step, status, settled, act
     assert (found.action, found.why, found.repeats) == (action, why, False)
 
 
+def test_an_answer_that_the_machine_does_not_know_yet_is_kept() -> None:
+    open_one = record("ask", "running")
+    (found,) = planned("resume", release(STEPS), [open_one], Aside({}, {}), answered={("ask", ())}).steps
+    assert (found.action, found.why) == ("kept", "its answer is recorded")
+
+
+def test_a_plan_discards_what_had_completed_or_been_answered() -> None:
+    flow = release(STEPS)
+
+    def discards(step: str, status: str, asked: str = "") -> bool:
+        aside = Aside(again_from(flow, asked) if asked else {}, {})
+        return planned("retry", flow, [record(step, status)], aside).discards
+
+    assert discards("pay", "completed", "pay") and discards("pay", "completed", "sums") and discards("ask", "completed", "ask")
+    assert not discards("pay", "completed") and not discards("pay", "failed") and not discards("pay", "failed", "pay")
+    assert not discards("nap", "completed", "nap")  # nobody's work is lost
+
+
 def test_skipped_native_steps_are_left_out():
     assert planned("retry", release(STEPS), [record("sums", "skipped")], Aside({}, {})).steps == ()
 

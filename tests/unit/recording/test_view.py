@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from aslant.errors import NotFoundError
+from aslant.executions.family import Answered
 from aslant.executions.records import Execution, Failure, Run, StepRecord
 from aslant.executions.view import ExecutionView, Views
 from tests.unit.recording.fakes import MACHINE, T0, FakeMachines, FakeReleases, MemoryStore, arn
@@ -70,6 +71,31 @@ def test_the_time_of_work_and_of_pauses(store: MemoryStore, machines: FakeMachin
         made = change(store, made, status, after)
     found = view(store, machines)
     assert (found.duration, found.paused) == (3000 + 1000 + 1000 + 500, 5000 + 3500)
+
+
+@pytest.mark.parametrize(("approved", "accepts", "status"), [
+    (True, (), "completed"), (False, (), "failed"), (False, ("ApprovalRejected",), "completed"),
+])
+def test_an_answer_that_a_paused_execution_has_got(
+    store: MemoryStore, machines: FakeMachines, approved: bool, accepts: tuple[str, ...], status: str
+) -> None:
+    class Approvals:
+        def answered(self, tenant: str, execution: str) -> Any:
+            return {("after", ()): Answered(approved, T0 + 7000, "rejected by bob")}
+
+    facts = {**LOOPS["steps"], "after": {**LOOPS["steps"]["after"], "accepts": list(accepts)}}
+    make(store)
+    change(store, store.executions["acme", "e1"], "paused", 3000)
+    put(store, "after", "running", type="approval", finished_at=None, native=True, begun_at=T0 * 1000 + 1000)
+
+    def seen(approvals: Any) -> Any:
+        views = Views(store, machines, FakeReleases({**LOOPS, "steps": facts}), lambda: T0 + 20_000, approvals)
+        return next(step for step in views.view("acme", "e1").walk() if step.step == "after")
+
+    found = seen(Approvals())
+    assert (found.status, found.duration) == (status, 7000 - 1)
+    assert (found.error is None) == (status == "completed")
+    assert seen(None).status == "waiting_approval"
 
 
 def test_one_that_is_not_there(store: MemoryStore, machines: FakeMachines) -> None:

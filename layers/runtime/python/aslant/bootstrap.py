@@ -337,7 +337,8 @@ def views(settings: Settings) -> Views:
     from aslant.executions.view import Views
 
     return Views(
-        execution_store(settings), machines(settings), releases(settings), lambda: round(clock.now() * 1000)
+        execution_store(settings), machines(settings), releases(settings), lambda: round(clock.now() * 1000),
+        approvals(settings),
     )
 
 

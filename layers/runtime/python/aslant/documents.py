@@ -98,7 +98,8 @@ def plan(one: Plan) -> dict[str, Json]:
     return {
         "what": one.what, "version": one.version,
         "steps": [
-            {"step": each.label, "type": each.type, "action": each.action, "why": each.why, "repeats": each.repeats}
+            {"step": each.label, "type": each.type, "action": each.action, "why": each.why, "repeats": each.repeats,
+             "discards": each.discards}
             for each in one.steps
         ],
     }

@@ -19,6 +19,8 @@ from aslant.approvals.rules import Decision, Person, check_person, decided, mome
 from aslant.configs.approval import ApprovalConfig
 from aslant.contracts import Json
 from aslant.errors import ApprovalClosed, ConflictError, NotFoundError, StepError
+from aslant.executions.family import Answered
+from aslant.history.steps import message_of
 from aslant.ports import ApprovalStore, Callbacks, Cipher, Timers
 
 FUNCTION = "aslant-approvals"  # what the timers call
@@ -27,6 +29,7 @@ _TRIES = 30                    # of a change that others interfere with
 _AGAIN = 60                    # seconds until a notice or a call-back that got lost is tried again
 
 Item = dict[str, Json]
+Place = tuple[str, tuple[int, ...]]
 Notify = Callable[[Item, str], None]  # the request, and asked, reminder or escalated
 
 
@@ -167,10 +170,21 @@ class Approvals:
                 continue  # that run has asked already, perhaps
             if asked_before is not None and item["requested_ms"] >= asked_before:
                 continue
-            at = int(item.get("decided_ms") or 1000 * item["decided_at"] or item["requested_ms"])
+            at = _closed_ms(item)
             while item["status"] != "cancelled" and chosen(item["step"], tuple(item["iteration"]), at):
                 after = self.store.change(item, {"status": "cancelled", "set_aside_for": run, "was": item["status"]})
                 item = after if after is not None else self._read(tenant, item["approval_id"])
+
+    def answered(self, tenant: str, execution: str) -> dict[Place, Answered]:
+        """By step and iteration those whose latest request is decided; for an execution that rests, which cannot know."""
+        latest: dict[Place, Item] = {}
+        items = self.store.of_execution(tenant, execution)
+        for item in sorted(items, key=lambda item: (item["requested_ms"], item["attempt"])):
+            latest[item["step"], tuple(item["iteration"])] = item
+        return {
+            place: Answered(item["decision"]["approved"], _closed_ms(item), message_of(json.dumps(item["decision"])))
+            for place, item in latest.items() if item["status"] in ("approved", "rejected")
+        }
 
     def wake(self, tenant: str, approval_id: str, notify: Notify) -> None:
         """What a request's timer does: a lost call-back, the end of its time, a notice that is due."""
@@ -310,6 +324,11 @@ def _new(
 def _decided(now: float) -> Item:
     """When a request was closed: in seconds, and in milliseconds for what is told of it."""
     return {"decided_at": int(now), "decided_ms": round(now * 1000)}
+
+
+def _closed_ms(item: Item) -> int:
+    """When a request was closed, or asked if it was not (epoch milliseconds)."""
+    return int(item.get("decided_ms") or 1000 * item["decided_at"] or item["requested_ms"])
 
 
 def _earlier(item: Item) -> list[Item]:

@@ -7,7 +7,7 @@ after a crash, first goes on with what was begun. The run begins with the one tr
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -85,7 +85,7 @@ class Again:
             replace(one, settled=True) if one.status == "failed" and (one.step, one.iteration) in gone else one
             for one in records
         )
-        found = planned(wish.why, new, records, aside)
+        found = planned(wish.why, new, records, aside, answered=self._answered(execution, records))
         return replace(found, steps=found.steps + self._plan_children(execution, wish.why, aside, new is not old))
 
     def _plan_children(
@@ -110,9 +110,16 @@ class Again:
                 labels = {one.label: f"it ended after checkpoint {point.number}" for one in late} if point is not None else {}
                 inner = self._changes(found, release, another, labels)
             path = f"{within}{label} > "
-            steps += planned(what, release, records, inner, within=path).steps
+            steps += planned(what, release, records, inner, within=path, answered=self._answered(found, records)).steps
             steps += self._plan_children(found, what, inner, another, path)
         return steps
+
+    def _answered(self, execution: Execution, records: Iterable[StepRecord]) -> Collection[replay.Place]:
+        """Approvals that were answered while the machine rested."""
+        approvals = self.family.approvals
+        if approvals is None or not any(one.type == "approval" and one.status == "running" for one in records):
+            return ()
+        return approvals.answered(execution.tenant, execution.id).keys()
 
     def _check(self, execution: Execution, wish: Wish) -> None:
         """Raises InvalidTransition where the run that is wished for cannot begin now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from aslant.errors import ConflictError, NotFoundError
 from aslant.executions.naming import child_id
@@ -26,6 +26,14 @@ _TRIES = 10           # times that a change is tried again because somebody else
 _LOOKS = 3            # times that children are looked up again, since one may start in that very moment
 
 
+class Answered(NamedTuple):
+    """How a request was decided, when (epoch milliseconds), and what a refusal says."""
+
+    approved: bool
+    at: int
+    message: str = ""
+
+
 class ApprovalControl(Protocol):
     """What happens to approvals when their execution is controlled."""
 
@@ -40,6 +48,9 @@ class ApprovalControl(Protocol):
         run number `run` asks anew; with `asked_before` none that was asked since then. Moments are epoch milliseconds. May
         be called again.
         """
+
+    def answered(self, tenant: str, execution: str) -> Mapping[tuple[str, tuple[int, ...]], Answered]:
+        """By step and iteration those whose latest request is decided: nobody may have told the machine, which rests."""
 
 
 def retention(release: Release | None) -> float:

@@ -26,7 +26,8 @@ class PlannedStep:
     """One step. `action` is kept, re-runs, computed again (by the state machine itself, from what was kept) or gone (the
     version has no such step any more). Steps of a sub-workflow are labelled `call > step`.
 
-    `repeats`: it acts on the world outside, and has done so before.
+    `repeats`: it acts on the world outside, and has done so before. `discards`: it had completed, or had its answer, and that
+    does not count any more.
     """
 
     label: str
@@ -34,6 +35,7 @@ class PlannedStep:
     action: str
     why: str
     repeats: bool = False
+    discards: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class Plan:
     what: str
     version: str
     steps: tuple[PlannedStep, ...]
+
+    @property
+    def discards(self) -> bool:
+        """Whether it throws away what is done: whoever wants that is asked first."""
+        return any(step.discards for step in self.steps)
 
     @property
     def again(self) -> tuple[PlannedStep, ...]:
@@ -133,9 +140,12 @@ class Aside:
         return not self.steps and not self.labels and self.checkpoint is None and not self.rolled
 
 
-def planned(what: str, release: Release, records: Iterable[StepRecord], aside: Aside, *, within: str = "") -> Plan:
+def planned(
+    what: str, release: Release, records: Iterable[StepRecord], aside: Aside, *, within: str = "",
+    answered: Collection[tuple[str, tuple[int, ...]]] = (),
+) -> Plan:
     """The plan of a run that sets `aside` aside and goes on with `release`. `within` stands before the labels: of a
-    sub-workflow's steps the one that calls it.
+    sub-workflow's steps the one that calls it. `answered` are the approvals that were answered while nobody listened.
 
     A step that was asked for is in it whether it has a record or not; others that never began are not, nor are those
     that the compiler made.
@@ -152,7 +162,7 @@ def planned(what: str, release: Release, records: Iterable[StepRecord], aside: A
         if why == _OF_ROLLBACK:
             continue
         if why is None:
-            action, why = _native(record) if record.native else _own(record)
+            action, why = _native(record, (record.step, record.iteration) in answered) if record.native else _own(record)
         else:
             action = "re-runs"
         if not action:
@@ -162,7 +172,9 @@ def planned(what: str, release: Release, records: Iterable[StepRecord], aside: A
         if action == "re-runs" and record.step not in facts:
             action = "gone"
         repeats = action == "re-runs" and not record.native and record.type not in _HARMLESS
-        steps.append(PlannedStep(within + record.label, record.type, action, why, repeats))
+        done = record.status == "completed" and (not record.native or record.type == "approval")
+        discards = done and action in ("re-runs", "gone")
+        steps.append(PlannedStep(within + record.label, record.type, action, why, repeats, discards))
     asked = [step for step, why in aside.steps.items() if why == ASKED and step not in seen and step in facts]
     steps += [PlannedStep(within + step, facts[step]["type"], "re-runs", ASKED) for step in asked]
     return Plan(what, release["version"], tuple(steps))
@@ -177,7 +189,7 @@ def _own(record: StepRecord) -> tuple[str, str]:
     return "re-runs", "it failed" if record.status == "failed" else "it had not ended"
 
 
-def _native(record: StepRecord) -> tuple[str, str]:
+def _native(record: StepRecord, answered: bool) -> tuple[str, str]:
     """The same of a step that the state machine itself takes; no action for one that was skipped."""
     if record.status == "skipped":
         return "", ""
@@ -185,7 +197,7 @@ def _native(record: StepRecord) -> tuple[str, str]:
         return ("kept", _SETTLED) if record.settled else ("re-runs", "it failed")
     ended = record.status == "completed"
     if record.type == "approval":
-        return "kept", "its answer is recorded" if ended else "its request stays open"
+        return "kept", "its answer is recorded" if ended or answered else "its request stays open"
     if record.type == "wait":
         return "kept", "its time is over" if ended else "it waits until the same moment"
     if record.type == "workflow":

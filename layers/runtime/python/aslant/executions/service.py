@@ -92,7 +92,7 @@ class Executions:
         run = Run(1, arn, release["machine"], release["version"], "start", user, now)
         created, found = self.store.create(execution, {**given, "input": complete}, run)
         if not created and found.input_hash != asked:
-            raise ConflictError(f"the key {key!r} was used for another start already")
+            raise ConflictError("this key was used for another start already")
         if self.on_start is not None and found.status == "running" and found.run == 1:
             self.on_start(found, release)
         if not created:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from aslant import ports, prices
 from aslant.errors import NotFoundError
+from aslant.executions.family import Answered, ApprovalControl
 from aslant.executions.naming import is_id
 from aslant.executions.records import Child, Execution, Failure, Run, StepRecord, Transition
 from aslant.executions.states import ACTIVE
@@ -28,6 +29,7 @@ ViewStatus = Literal[
 ]
 Substate = Literal["", "executing", "waiting_approval", "retrying"]
 
+REJECTED = "ApprovalRejected"
 _SETTLED = frozenset({"completed", "failed", "skipped"})
 
 Place = tuple[str, tuple[int, ...]]
@@ -123,6 +125,7 @@ class Views:
     machines: ports.Machines
     releases: ports.Releases
     clock: Callable[[], int]
+    approvals: ApprovalControl | None = None
 
     def view(self, tenant: str, id: str) -> ExecutionView:
         """The execution as it is now. Raises NotFoundError."""
@@ -136,7 +139,8 @@ class Views:
         history = self._live(execution, runs, release)
         if history is not None:  # a record may be finished while the history is read, but never the other way round
             records |= {(record.step, record.iteration): record for record in self.store.steps(tenant, id)}
-        merge = _Merge(execution, release, records, history, children, runs, self.clock() * 1000)
+        answers = self._answers(execution, records.values())
+        merge = _Merge(execution, release, records, history, children, runs, self.clock() * 1000, answers)
         steps = merge.tree()
         every = [step for root in steps for step in root.walk()]
         done, total = counted(step.status for root in steps if release is None or root.step in release["steps"]
@@ -149,6 +153,13 @@ class Views:
             duration=working, paused=paused, cost=prices.cost(records.values(), transitions),
             usage=prices.totals(records.values(), transitions), runs=runs, children=children,
         )
+
+    def _answers(self, execution: Execution, records: Iterable[StepRecord]) -> Mapping[Place, Answered]:
+        """Answers that a paused execution has got since its machine was stopped."""
+        asks = any(record.type == "approval" and record.status == "running" for record in records)
+        if self.approvals is None or execution.status != "paused" or not asks:
+            return {}
+        return self.approvals.answered(execution.tenant, execution.id)
 
     def _release(self, execution: Execution) -> Release | None:
         try:
@@ -181,6 +192,7 @@ class _Merge:
     children: tuple[Child, ...]
     runs: tuple[Run, ...]
     now: int
+    answers: Mapping[Place, Answered] = field(default_factory=dict)
 
     def tree(self) -> tuple[StepView, ...]:
         if self.release is None:  # the version is gone: what was recorded, without its nesting
@@ -274,9 +286,20 @@ class _Merge:
             view = replace(view, finished_at=self._stopped(view))
         if status == "not_started":
             return replace(view, started_at=None, finished_at=None, error=None)
-        if status in ("running", "waiting_approval", "retrying"):
+        if status == "waiting_approval" and place in self.answers:
+            view = self._answered(view, self.answers[place])
+        elif status in ("running", "waiting_approval", "retrying"):
             view = replace(view, finished_at=None)
         return replace(view, duration=self._duration(view, began))
+
+    def _answered(self, view: StepView, answer: Answered) -> StepView:
+        """An approval that has its answer, of which the machine is told when it goes on."""
+        facts = self.release["steps"].get(view.step) if self.release is not None else None
+        good = answer.approved or (facts is not None and REJECTED in facts.get("accepts", ()))
+        return replace(
+            view, status="completed" if good else "failed", finished_at=max(answer.at * 1000, view.started_at or 0),
+            error=None if good else Failure(REJECTED, answer.message, view.step, view.iteration),
+        )
 
     def _entered(self, view: StepView) -> int | None:
         """When a wait or an approval began, by what its run was told of earlier ones."""
