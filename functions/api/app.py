@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import threading
+from pathlib import Path
 from typing import Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, ApiGatewayResolver, CORSConfig, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError, ServiceError
 from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
+from aws_lambda_powertools.event_handler.openapi import swagger_ui
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestUnsupportedContentType, RequestValidationError
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 
@@ -17,7 +19,22 @@ from aslant.adapters import clients, tenant_session
 from aslant.callers import authenticated
 from aslant.errors import PayloadTooLarge, StepError
 from aslant.settings import Settings
-from functions.api import approvals, events, executions, figures, hooks, links, problems, system, workflows
+from functions.api import (
+    approvals,
+    authoring,
+    checks,
+    events,
+    executions,
+    figures,
+    hooks,
+    links,
+    problems,
+    skills,
+    system,
+    triggers,
+    versions,
+    workflows,
+)
 from functions.api import audited as trail
 from functions.api.audited import audited
 from functions.api.description import describe
@@ -28,7 +45,10 @@ from translator.diagnostics import TranslatorError
 
 PREFIX = "/api/v1"
 MAX_BODY = 2_000_000  # bytes
-_ROUTERS = (workflows.router, executions.router, events.router, figures.router, approvals.router, hooks.router, trail.router)
+_ROUTERS = (
+    workflows.router, versions.router, triggers.router, authoring.router, skills.router, executions.router, events.router,
+    figures.router, approvals.router, hooks.router, trail.router,
+)  # fmt: skip
 
 
 _making = threading.Lock()
@@ -43,9 +63,9 @@ def app() -> Resolver:
 @functools.cache
 def _made() -> Resolver:
     made = Resolver(
-        enable_validation=True,
+        enable_validation=True, response_validation_error_http_code=500,
         cors=CORSConfig(
-            allow_headers=["If-Match", "Idempotency-Key"], max_age=600,
+            allow_headers=["If-Match", "Idempotency-Key", "X-Tenant-ID"], max_age=600,
             expose_headers=["ETag", "Location", "Idempotent-Replayed", "Retry-After"],
         ),
     )
@@ -55,7 +75,8 @@ def _made() -> Resolver:
         security_schemes={"token": HTTPBearer(bearerFormat="JWT")}, security=[{"token": []}],
     )
     made.get("/openapi.json", include_in_schema=False)(_openapi)
-    made.use(middlewares=[_authorized, repeated, audited])
+    made.get("/docs", include_in_schema=False)(_docs)
+    made.use(middlewares=[_authorized, checks.own, repeated, checks.matched, audited])
     for router in _ROUTERS:
         made.include_router(router, prefix=PREFIX)
     made.include_router(system.router)
@@ -74,13 +95,19 @@ def _made() -> Resolver:
 def _authorized(router: APIGatewayHttpResolver, next_middleware: NextMiddleware) -> Response[Any]:
     """Lets a call through whose caller may make it."""
     _permit(router)
-    return next_middleware(router)
+    if router.context.get("caller") is not None:
+        checks.known(router)
+    response = next_middleware(router)
+    response.headers.setdefault("Vary", "Accept-Encoding")  # see Resolver.prepare
+    return response
 
 
 def _invalid(error: RequestValidationError | RequestUnsupportedContentType | ValueError) -> Response[Any]:
     """The router checks a request before its middlewares run; somebody who may not call is told that, and no more."""
     try:
         _permit(app())
+        if app().context.get("caller") is not None:
+            checks.known(app())
     except StepError as refusal:
         return problems.of_error(refusal)
     if isinstance(error, RequestValidationError):
@@ -91,7 +118,7 @@ def _invalid(error: RequestValidationError | RequestUnsupportedContentType | Val
 def _permit(router: ApiGatewayResolver) -> None:
     """Raises the error of a caller that may not. What is not in the table of permissions nobody may."""
     event = router.current_event
-    if len(event.body or "") > MAX_BODY * 4 / 3:
+    if len(event.body or "") > MAX_BODY * (4 / 3 if event.is_base64_encoded else 1):
         raise PayloadTooLarge(f"a body has at most {MAX_BODY:,} bytes")
     route = router.context["_route"]
     row = (route.method, route.openapi_path.removeprefix(PREFIX))
@@ -120,6 +147,14 @@ def _description() -> str:
 
 def _openapi() -> Response[str]:
     return Response(status_code=200, content_type="application/json", body=_description())
+
+
+def _docs() -> Response[str]:
+    """Swagger UI, as Powertools brings it, over our description."""
+    folder = Path(swagger_ui.__file__).parent
+    script, style = ((folder / name).read_text("utf-8") for name in ("swagger-ui-bundle.min.js", "swagger-ui.min.css"))
+    page = swagger_ui.generate_swagger_html(_description().replace("</", "<\\/"), script, style, "", None)
+    return Response(status_code=200, content_type="text/html", body=page, headers={"Cache-Control": "max-age=3600"})
 
 
 def _value(error: ValueError) -> Response[Any]:

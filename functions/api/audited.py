@@ -17,14 +17,15 @@ from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from aslant import audit, bootstrap, clock, documents, serving
+from aslant import audit, clock, documents, serving
 from aslant.access import Action, Caller
 from aslant.audit import AuditRecord, hash_of
-from aslant.errors import NotFoundError, StepError
+from aslant.errors import StepError
 from aslant.settings import Settings
 from functions.api import models
 from functions.api.problems import status_of
 from functions.api.request import Cursor, Limit, caller_of
+from functions.api.things import thing_of
 from translator.diagnostics import TranslatorError
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
@@ -89,16 +90,8 @@ def _looker(resolver: APIGatewayHttpResolver) -> Callable[[], Any]:
     settings, caller, given = resolver.context["settings"], resolver.context["caller"], resolver.context["_route_args"]
 
     def look() -> Any:
-        try:
-            if "execution_id" in given:
-                return bootstrap.executions(settings).get(caller.tenant, given["execution_id"])
-            if "workflow_id" in given and resolver.context["action"] != "execute":  # a start changes nothing of it
-                return bootstrap.catalog(settings).get(caller.tenant, given["workflow_id"])
-            if "approval_id" in given:
-                return bootstrap.approvals(settings).read(caller.tenant, given["approval_id"])
-        except NotFoundError:
-            return None
-        return None
+        started = "workflow_id" in given and resolver.context["action"] == "execute"  # a start changes nothing of it
+        return None if started and "execution_id" not in given else thing_of(settings, caller.tenant, given)
 
     return look
 

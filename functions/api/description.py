@@ -20,15 +20,28 @@ _DEFINITION = {
         "application/json": {"schema": {"type": "object"}},
     },
 }
-_TAKES_DEFINITION = (("post", "/workflows"), ("put", "/workflows/{workflow_id}"))
-_CHECKPOINT = ("delete", "/executions/{execution_id}/checkpoints/{number}")
-_ALSO = {("post", "/workflows"): "201", ("post", "/workflows/{workflow_id}/execute"): "202",
-    ("post", "/hooks/{hook_id}"): "202"}  # with the body of 200
-_EVENTS = ("get", "/executions/{execution_id}/events")
-_EMPTY = {_CHECKPOINT: "204", _EVENTS: "204", ("get", "/workflows/{workflow_id}"): "304"}
+_TAKES_DEFINITION = (
+    ("post", "/workflows"), ("put", "/workflows/{workflow_id}"), ("post", "/workflows/{workflow_id}/versions"),
+)  # fmt: skip
+_GONE = tuple(("delete", path) for path in (
+    "/executions/{execution_id}/checkpoints/{number}", "/skills/{skill_name}", "/templates/{template_id}",
+    "/triggers/{trigger_id}", "/schedules/{trigger_id}",
+))  # fmt: skip
+_MADE = tuple(("post", path) for path in (
+    "/skills", "/agents/register", "/workflows/agents/register", "/templates", "/triggers", "/schedules",
+    "/workflows/{workflow_id}/versions",
+))  # fmt: skip
+_ALSO = {
+    ("post", "/workflows"): "201", ("post", "/templates/{template_id}/instantiate"): "201", ("post", "/compose"): "201",
+    ("post", "/workflows/{workflow_id}/execute"): "202", ("post", "/hooks/{hook_id}"): "202",
+    **dict.fromkeys(_MADE, "201"),
+}  # with the body of 200
+_EVENTS = tuple(("get", path + "/{execution_id}/events") for path in ("/executions", "/workflows/executions"))
+_EMPTY = {
+    **dict.fromkeys(_GONE, "204"), **dict.fromkeys(_EVENTS, "204"), ("get", "/workflows/{workflow_id}"): "304",
+}
 _TEXTS = {
     ("get", "/workflows/{workflow_id}/versions/{version}"): ("text/plain",),
-    ("get", "/workflows/{workflow_id}/diff"): ("text/plain",),
     ("get", "/metrics"): ("text/plain",),
     ("get", "/workflows/{workflow_id}/graph"): ("text/plain", "image/svg+xml"),
 }
@@ -54,11 +67,13 @@ def describe(app: APIGatewayHttpResolver, prefix: str) -> str:
                 answers[_ALSO[row]] = answers["200"]
             if row in _TEXTS:
                 answers["200"]["content"] = {kind: {"schema": {"type": "string"}} for kind in _TEXTS[row]}
-            if row == _EVENTS:
+            if row == ("get", "/workflows/{workflow_id}/diff"):
+                answers["200"]["content"]["text/plain"] = {"schema": {"type": "string"}}
+            if row in _EVENTS:
                 answers["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
             if row in _EMPTY:
                 answers[_EMPTY[row]] = {"description": "nothing more to say"}
-            if row == _CHECKPOINT:
+            if row in _GONE or row in _MADE:
                 del answers["200"]
             if short == "/ready":
                 answers["503"] = answers["200"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -14,7 +14,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from aslant import bootstrap, clock, serving
 from aslant.errors import ValidationError
 from aslant.executions.states import FINAL
-from functions.api import models
+from functions.api import editing_models, models
 from functions.api.request import Limit, caller_of, header
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
@@ -23,9 +23,15 @@ SENT = "text/event-stream"
 _LOOK = 0.5      # seconds between two looks
 _SETTLE = 5_000  # milliseconds after its end in which events of an execution may still come
 _RETRY = 1000    # milliseconds after which a browser asks again
+_LEVELS = ("INFO", "WARNING", "ERROR")
+_MOST_READ = 2000  # events that one request looks at
 _LONGEST = 20    # seconds that a request waits; the gateway gives up after 30
 
 
+@router.get(
+    "/workflows/executions/<execution_id>/events", tags=["executions"], summary="The same, by another path",
+    responses={200: {"description": "Events", "content": {"application/json": {"model": models.EventPage}}}},
+)  # fmt: skip
 @router.get(
     "/executions/<execution_id>/events", tags=["executions"], summary="What has happened, in order",
     responses={200: {"description": "Events", "content": {"application/json": {"model": models.EventPage}}}},
@@ -59,6 +65,50 @@ def events(
     if over and not found:
         return Response(status_code=204)
     return _sent(found)
+
+
+@router.get(
+    "/executions/<execution_id>/logs", tags=["executions"], summary="What has happened, as lines",
+    description="What is recorded of it. What its functions print is in their log groups, under this execution's id.",
+)  # fmt: skip
+def logs(
+    execution_id: str, limit: Limit = 100,
+    after: Annotated[str, Query(max_length=200, description="a cursor; what came after it")] = "",
+    level: Annotated[Literal["INFO", "WARNING", "ERROR"], Query(description="that and what is worse")] = "INFO",
+) -> editing_models.LogPage:
+    settings, caller = caller_of(router)
+    if not after.isascii():
+        raise ValidationError("this is no cursor of events")
+    execution = bootstrap.executions(settings).get(caller.tenant, execution_id)
+    lines: list[editing_models.LogLine] = []
+    read, last = 0, after
+    for last, detail in serving.event_log(settings).read(caller.tenant, execution_id, after):
+        read += 1
+        line = _line(last, detail)
+        if _LEVELS.index(line.level) >= _LEVELS.index(level):
+            lines.append(line)
+        if len(lines) == limit or read == _MOST_READ:
+            break
+    over = execution.status in FINAL and len(lines) < limit and read < _MOST_READ
+    return editing_models.LogPage(items=lines, next=last or None, over=over)
+
+
+def _line(cursor: str, detail: dict[str, Any]) -> editing_models.LogLine:
+    payload, kind = detail.get("payload") or {}, str(detail["event_type"])
+    step = payload.get("step")
+    label = None if step is None else str(step) + "".join(f"[{index}]" for index in payload.get("iteration") or [])
+    error = payload.get("error") or {}
+    words = [kind.replace("_", " "), label or ""]
+    words += [f"(attempt {payload['attempt']})" if (payload.get("attempt") or 1) > 1 else ""]
+    words += [f"after {payload['duration_ms'] / 1000:.1f} s" if payload.get("duration_ms") else ""]
+    said = f"{error.get('error')}: {error.get('message', '')}".rstrip(": ") if error else str(payload.get("reason") or "")
+    text = " ".join(word for word in words if word) + (f": {said}" if said else "")
+    level: Literal["INFO", "WARNING", "ERROR"] = "INFO"
+    if kind.endswith(("_failed", "_timed_out")):
+        level = "ERROR"
+    elif kind in ("node_retrying", "sla_breached", "approval_expired", "circuit_opened", "workflow_cancelled"):
+        level = "WARNING"
+    return editing_models.LogLine(at=detail["timestamp"], level=level, message=text, step=label, cursor=cursor)
 
 
 def _sent(found: list[tuple[str, dict[str, Any]]]) -> Response[Any]:

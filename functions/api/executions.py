@@ -10,13 +10,14 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from aslant import bootstrap, completions, documents
+from aslant import analytics, bootstrap, completions, documents, serving
 from aslant.errors import InvalidTransition, NotFoundError
 from aslant.executions.plan import Plan
 from aslant.executions.records import Execution
 from aslant.executions.states import FINAL
 from functions.api import models
-from functions.api.request import Cursor, Limit, caller_of, key_of
+from functions.api.figures import figures_of, today
+from functions.api.request import Cursor, Limit, Offset, PageNumber, Paging, PerPage, caller_of, key_of, paging
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 
@@ -44,14 +45,15 @@ def start(workflow_id: str, body: models.Start = models.Start()) -> Response[mod
     # Keys of callers are apart from those of triggers.
     given = key_of(router)
     key = None if given is None else f"api:{given}"
-    options = body.model_dump(include={"timeout_seconds", "priority", "webhook_url"}, exclude_none=True)
-    if body.webhook_url is not None:
+    asked = {name: body.said(name) for name in ("timeout_seconds", "priority", "webhook_url")}
+    options = {name: value for name, value in asked.items() if value is not None}
+    if "webhook_url" in options:
         completions.check_secret(bootstrap.secrets(settings), caller.tenant)
     started = executions.start(
         caller.tenant, workflow_id, body.input, user=caller.user, version=body.version, key=key,
         context=body.context, labels=body.labels, trigger={"type": "api"}, options=options,
     )  # fmt: skip
-    if not body.asynchronous:
+    if not body.said("asynchronous"):
         until = time.monotonic() + _WAIT
         while started.status not in FINAL and started.status != "paused" and time.monotonic() < until:
             time.sleep(_LOOK)
@@ -63,47 +65,68 @@ def start(workflow_id: str, body: models.Start = models.Start()) -> Response[mod
     )
 
 
-@router.get("/workflows/<workflow_id>/executions", tags=["executions"], summary="Executions of a workflow")
+@router.get("/workflows/<workflow_id>/executions", tags=["executions"], summary="Executions of a workflow, and their figures")
 def of_workflow(
-    workflow_id: str, limit: Limit = 20, next: Cursor = None, status: Status = None
-) -> models.ExecutionPage:
-    return _page(limit, next, status, workflow_id)
+    workflow_id: str, limit: Limit = 20, next: Cursor = None, per_page: PerPage = None, page: PageNumber = None,
+    offset: Offset = None, status: Status = None,
+) -> models.WorkflowExecutionPage:
+    settings, caller = caller_of(router)
+    part = paging(limit, next, per_page, page, offset)
+    found = _page(part, status, workflow_id)
+    figures = None
+    if part.cursor is None and not part.skip:  # the first page tells how the last days were
+        rows = serving.stats(settings).days(caller.tenant, workflow_id, *analytics.period(None, None, today()))
+        figures = models.Figures(**figures_of(analytics.summary(counts for _, counts in rows)))
+    return models.WorkflowExecutionPage(items=found.items, next=found.next, figures=figures)
 
 
 @router.get("/executions", tags=["executions"], summary="Executions, the newest first")
 def all_of_them(
-    limit: Limit = 20, next: Cursor = None, status: Status = None, workflow: Annotated[str | None, Query()] = None
+    limit: Limit = 20, next: Cursor = None, per_page: PerPage = None, page: PageNumber = None, offset: Offset = None,
+    status: Status = None, workflow: Annotated[str | None, Query()] = None,
 ) -> models.ExecutionPage:
-    return _page(limit, next, status, workflow)
+    return _page(paging(limit, next, per_page, page, offset), status, workflow)
 
 
-def _page(limit: int, next: str | None, status: str | None, workflow: str | None) -> models.ExecutionPage:
+def _page(part: Paging, status: str | None, workflow: str | None) -> models.ExecutionPage:
     settings, caller = caller_of(router)
-    page = bootstrap.executions(settings).list(
-        caller.tenant, workflow=workflow, status=status, limit=limit, cursor=next
-    )
+    cursor, skip = part.cursor, part.skip
+    executions = bootstrap.executions(settings)
+    while skip:
+        before = executions.list(caller.tenant, workflow=workflow, status=status, limit=skip, cursor=cursor)
+        if (cursor := before.next) is None:
+            return models.ExecutionPage(items=[], next=None)
+        skip -= len(before.items)
+    page = executions.list(caller.tenant, workflow=workflow, status=status, limit=part.limit, cursor=cursor)
     return models.ExecutionPage(items=[_document(one) for one in page.items], next=page.next)
 
 
 @router.get("/executions/<execution_id>", tags=["executions"], summary="An execution with its steps, cost and output")
-def show(execution_id: str) -> models.ExecutionView:
+def show(execution_id: str) -> Response[models.ExecutionView]:
+    found, revision = _view(execution_id)
+    # It tells two states of the execution apart, for changes of it. Its steps go on meanwhile, so nothing is answered by 304.
+    headers = {"ETag": f'"{revision}"', "Cache-Control": "no-cache"}
+    return Response(status_code=200, content_type="application/json", body=found, headers=headers)
+
+
+def _view(execution_id: str) -> tuple[models.ExecutionView, int]:
     settings, caller = caller_of(router)
     view = bootstrap.views(settings).view(caller.tenant, execution_id)
     store, done = bootstrap.execution_store(settings), view.execution.status == "completed"
     return models.ExecutionView.model_validate(documents.view(view) | {
         "input": store.input(caller.tenant, execution_id)["input"],
         "output": store.output(caller.tenant, execution_id) if done else None,
-    })  # fmt: skip
+    }), view.execution.revision  # fmt: skip
 
 
 @router.get("/workflows/executions/<execution_id>", tags=["executions"], summary="The same, by another path")
-def show_by_path(execution_id: str) -> models.ExecutionView:
+def show_by_path(execution_id: str) -> Response[models.ExecutionView]:
     return show(execution_id)
 
 
 @router.get("/workflows/<workflow_id>/executions/<execution_id>", tags=["executions"], summary="One of a workflow's executions")
 def show_of_workflow(workflow_id: str, execution_id: str) -> models.ExecutionView:
-    found = show(execution_id)
+    found, _ = _view(execution_id)
     if found.workflow != workflow_id:
         raise NotFoundError("there is no such execution")
     return found
@@ -123,6 +146,7 @@ def transitions(execution_id: str) -> list[models.TransitionDocument]:
     return [models.TransitionDocument.model_validate(documents.transition(one)) for one in found]
 
 
+@router.post("/workflows/executions/<execution_id>/pause", tags=["control"], summary="The same, by another path")
 @router.post("/executions/<execution_id>/pause", tags=["control"], summary="Stop it until it is resumed")
 def pause(execution_id: str, body: models.Reason = models.Reason()) -> models.ExecutionDocument:
     settings, caller = caller_of(router)
@@ -130,6 +154,7 @@ def pause(execution_id: str, body: models.Reason = models.Reason()) -> models.Ex
     return _document(done)
 
 
+@router.post("/workflows/executions/<execution_id>/cancel", tags=["control"], summary="The same, by another path")
 @router.post("/executions/<execution_id>/cancel", tags=["control"], summary="End it, with its children and approvals")
 def cancel(execution_id: str, body: models.Cancel = models.Cancel()) -> models.ExecutionDocument:
     settings, caller = caller_of(router)
@@ -139,11 +164,13 @@ def cancel(execution_id: str, body: models.Cancel = models.Cancel()) -> models.E
     return _document(done)
 
 
+@router.post("/workflows/executions/<execution_id>/resume", tags=["control"], summary="The same, by another path")
 @router.post("/executions/<execution_id>/resume", tags=["control"], summary="Go on with a paused one")
 def resume(execution_id: str, body: models.Again = models.Again()) -> models.ExecutionDocument | models.PlanDocument:
     return _again(execution_id, "resume", body)
 
 
+@router.post("/workflows/executions/<execution_id>/retry", tags=["control"], summary="The same, by another path")
 @router.post("/executions/<execution_id>/retry", tags=["control"], summary="Go on with one that has failed or was ended")
 def retry(execution_id: str, body: models.Again = models.Again()) -> models.ExecutionDocument | models.PlanDocument:
     return _again(execution_id, "retry", body)
@@ -169,6 +196,7 @@ def rerun(execution_id: str, body: models.Rerun) -> models.ExecutionDocument | m
     return _document(executions.rerun(caller.tenant, execution_id, body.step, by=caller.user))
 
 
+@router.post("/workflows/executions/<execution_id>/rollback", tags=["control"], summary="The same, by another path")
 @router.post("/executions/<execution_id>/rollback", tags=["control"], summary="Undo what has completed")
 def rollback(execution_id: str) -> models.ExecutionDocument:
     settings, caller = caller_of(router)

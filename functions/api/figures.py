@@ -25,8 +25,9 @@ Last = Annotated[str | None, Query(alias="to", max_length=10, description="the l
 def metrics(workflow_id: str, first: First = None, last: Last = None) -> models.MetricsDocument:
     settings, caller, start, end = _asked(workflow_id, first, last)
     rows = serving.stats(settings).days(caller.tenant, workflow_id, start, end)
-    days = [models.DayDocument(day=day, **_figures(analytics.summary([counts]))) for day, counts in rows]
-    return models.MetricsDocument(first=start, last=end, days=days, **_figures(analytics.summary(counts for _, counts in rows)))
+    days = [models.DayDocument(day=day, **figures_of(analytics.summary([counts]))) for day, counts in rows]
+    whole = figures_of(analytics.summary(counts for _, counts in rows))
+    return models.MetricsDocument(first=start, last=end, days=days, **whole)
 
 
 @router.get("/workflows/<workflow_id>/steps/metrics", tags=["figures"], summary="The same of each of its steps")
@@ -36,7 +37,7 @@ def step_metrics(workflow_id: str, first: First = None, last: Last = None) -> li
     for step, counts in serving.stats(settings).steps(caller.tenant, workflow_id, start, end):
         by_step.setdefault(step, []).append(counts)
     return [
-        models.StepMetricsDocument(step=step, **_figures(analytics.summary(rows))) for step, rows in sorted(by_step.items())
+        models.StepMetricsDocument(step=step, **figures_of(analytics.summary(rows))) for step, rows in sorted(by_step.items())
     ]
 
 
@@ -46,14 +47,19 @@ def prometheus() -> Response[str]:
     return Response(status_code=200, content_type="text/plain; version=0.0.4; charset=utf-8", body=body)
 
 
+def today() -> str:
+    """The day, UTC."""
+    return analytics.day_of(round(clock.now() * 1000))
+
+
 def _asked(workflow_id: str, first: str | None, last: str | None) -> tuple[Settings, Any, str, str]:
     settings, caller = caller_of(router)
-    start, end = analytics.period(first, last, analytics.day_of(round(clock.now() * 1000)))
+    start, end = analytics.period(first, last, today())
     bootstrap.catalog(settings).get(caller.tenant, workflow_id)
     return settings, caller, start, end
 
 
-def _figures(found: Summary) -> dict[str, Any]:
+def figures_of(found: Summary) -> dict[str, Any]:
     errors = [models.ErrorCount(error=name, count=number) for name, number in found.errors]
     return {
         "counts": dict(found.counts), "total": found.total, "success_rate": found.success_rate, "mean_seconds": found.mean,

@@ -18,6 +18,10 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    organization_id: Annotated[
+        str | None, Field(max_length=200, description="the tenant of the token, which counts; another one is refused")
+    ] = None
+
 
 class Given(BaseModel):
     """An answer."""
@@ -227,6 +231,17 @@ class Decided(Given):
     choice: Json = None
 
 
+class Options(Given):
+    """Fields of a start, for who writes them apart; those beside count more."""
+
+    model_config = ConfigDict(strict=True)
+
+    asynchronous: Annotated[bool | None, Field(alias="async")] = None
+    webhook_url: Annotated[str | None, Field(max_length=2000, pattern="^https?://")] = None
+    timeout_seconds: Annotated[int | None, Field(ge=1, le=31_536_000)] = None
+    priority: Literal["low", "normal", "high"] | None = None
+
+
 class Start(Body):
     """What an execution starts with."""
 
@@ -242,6 +257,16 @@ class Start(Body):
         str | None, Field(max_length=2000, pattern="^https?://", description="called at the end, signed by completion_webhook")
     ] = None
     asynchronous: Annotated[bool, Field(alias="async", description="false waits for the end, up to 25 seconds")] = True
+    options: Options | None = None
+
+    def said(self, name: str) -> Json:
+        """A field, or what `options` says in its place."""
+        beside = getattr(self.options, name, None)
+        return getattr(self, name) if name in self.model_fields_set or beside is None else beside
+
+
+class Rollback(Body):
+    target_version: Annotated[str | None, Field(max_length=100, description="the one before without")] = None
 
 
 class Reason(Body):
@@ -412,6 +437,12 @@ class Figures(Given):
     cost_usd: float
     attempts: int
     errors: list[ErrorCount]
+
+
+class WorkflowExecutionPage(ExecutionPage):
+    """`figures` are those of the last seven days, on the first page."""
+
+    figures: Figures | None = None
 
 
 class DayDocument(Figures):

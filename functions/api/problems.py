@@ -17,6 +17,7 @@ from translator.reporting import summary
 
 MEDIA = "application/problem+json"
 _STATUS: Mapping[str, int] = {  # by the names of classes: another function's errors are known by those only
+    "BadParameter": 400, "NotOffered": 422,
     "AuthenticationError": 401, "AuthorizationError": 403, "NotFoundError": 404, "ConflictError": 409,
     "InvalidTransition": 409, "ApprovalClosed": 409, "PreconditionFailed": 412, "PayloadTooLarge": 413,
     "ValidationError": 422, "ExpressionError": 422, "RateLimited": 429, "NetworkError": 503, "StepTimeout": 503,
@@ -30,6 +31,14 @@ _TITLES = {
 
 class PreconditionFailed(errors.StepError):
     """`If-Match` names another revision than there is."""
+
+
+class InvalidBody(errors.InvalidInput):
+    """A body with mistakes that its model does not know; `problems` are pointers into it, and what is wrong there."""
+
+
+class NotOffered(errors.StepError):
+    """What an installation does not do."""
 
 
 def problem(
@@ -59,7 +68,8 @@ def of_error(error: errors.StepError) -> Response[str]:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
     parts: list[dict[str, Any]] = []
     if isinstance(error, errors.InvalidInput):
-        parts = [{"code": "input", "detail": text, "pointer": f"/input{pointer}"} for pointer, text in error.problems]
+        under = "/body" if isinstance(error, InvalidBody) else "/input"
+        parts = [{"code": "input", "detail": text, "pointer": under + pointer} for pointer, text in error.problems]
     return problem(status, _snake(type(error).__name__), str(error), parts, headers)
 
 

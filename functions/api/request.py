@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -13,9 +15,51 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from aslant.access import Caller
 from aslant.errors import ValidationError
 from aslant.settings import Settings
+from translator.nearest import nearest
 
 Limit = Annotated[int, Query(ge=1, le=100, description="how many")]
+PerPage = Annotated[int | None, Query(ge=1, le=100, description="another name for `limit`")]
+PageNumber = Annotated[int | None, Query(ge=1, description="a page by its number, from 1; `next` reads less")]
+Offset = Annotated[int | None, Query(ge=0, description="how many to leave out at the beginning; `next` reads less")]
 Cursor = Annotated[str | None, Query(alias="next", max_length=4096, description="`next` of the page before")]
+
+
+MAX_OFFSET = 1000  # what is left out has to be read
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """A part of a list: after `cursor`, without the first `skip`, at most `limit`."""
+
+    limit: int
+    skip: int = 0
+    cursor: str | None = None
+
+
+def paging(
+    limit: int, cursor: str | None, per_page: int | None = None, page: int | None = None, offset: int | None = None
+) -> Paging:
+    """What the parameters of a list ask for. Raises ValidationError for several places at once, and for one too far."""
+    limit = per_page or limit
+    if sum(one is not None for one in (cursor, page, offset)) > 1:
+        raise BadParameter("`next`, `page` and `offset` each say where a page begins; send one of them")
+    skip = offset if offset is not None else (page - 1) * limit if page is not None else 0
+    if skip > MAX_OFFSET:
+        raise BadParameter(f"a page begins at {MAX_OFFSET:,} at most; go on with `next` of the page before instead")
+    return Paging(limit, skip, cursor)
+
+
+def check_query(given: Iterable[str], known: Collection[str]) -> None:
+    """Raises BadParameter for parameters that a route does not have."""
+    for name in given:
+        if name not in known:
+            close = nearest(name, known)
+            meant = f"; did you mean {close}?" if close else f"; it has {', '.join(sorted(known)) or 'none'}"
+            raise BadParameter(f"there is no parameter {name!r} here{meant}")
+
+
+class BadParameter(ValidationError):
+    """A query parameter that a route does not have, or several that do not go together."""
 
 
 def caller_of(router: APIGatewayHttpRouter) -> tuple[Settings, Caller]:
@@ -36,14 +80,21 @@ def key_of(router: APIGatewayHttpRouter) -> str | None:
     return key
 
 
-def revision_of(router: APIGatewayHttpRouter) -> int | None:
-    """The revision that `If-Match` names (RFC 9110, 13.1.1). Raises ValidationError."""
-    given = header(router, "if-match")
-    if given is None or given.strip() == "*":
+def tags_of(given: str) -> frozenset[str] | None:
+    """The ETags that an `If-Match` names; None for any. Raises ValidationError."""
+    if given.strip() == "*":
         return None
-    if found := re.fullmatch(r'(?:W/)?"(\d{1,12})"', given.strip()):
-        return int(found[1])
-    raise ValidationError('If-Match takes an ETag as it was given, like "3", or *')
+    tags = [re.fullmatch(r'(?:W/)?("[0-9a-f]{1,64}")', one.strip()) for one in given.split(",")]
+    if not all(tags):
+        raise ValidationError('If-Match takes an ETag as it was given, like "3", or *')
+    return frozenset(tag[1] for tag in tags if tag)
+
+
+def revision_of(router: APIGatewayHttpRouter) -> int | None:
+    """The revision that `If-Match` names, if it names one. Raises ValidationError."""
+    tags = tags_of(header(router, "if-match") or "*")
+    numbers = [int(tag.strip('"')) for tag in tags or () if re.fullmatch(r'"\d{1,12}"', tag)]
+    return numbers[0] if len(numbers) == 1 else None
 
 
 def body_of(event: Any) -> str:

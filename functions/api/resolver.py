@@ -51,6 +51,7 @@ class Resolver(APIGatewayHttpResolver):
 
     def prepare(self) -> None:
         for route in self._static_routes + self._dynamic_routes:
+            route.compress = True  # for those who accept it
             route._build_middleware_stack(router_middlewares=self._router_middlewares, app=self)
 
     def _to_proxy_event(self, event: dict[str, Any]) -> Event:

@@ -106,10 +106,7 @@ def _add(args: argparse.Namespace) -> int:
     import yaml
 
     from aslant import bootstrap
-    from aslant.configs.check import problems
-    from aslant.errors import ValidationError
-    from aslant.skill_specs import SkillSpec, registration, schema_problem
-    from aslant.skills import is_remote
+    from aslant.skill_registration import read_spec
     from infra.cli.files import read_all
 
     (source,) = read_all([args.name])
@@ -120,24 +117,10 @@ def _add(args: argparse.Namespace) -> int:
     specs: list[SkillSpec] = []
     wrong = []
     for number, one in enumerate(written if isinstance(written, list) else [written], 1):
-        try:
-            one = registration(one) if isinstance(one, dict) else one
-        except ValidationError as error:
-            wrong.append(f"{args.name}: skill {number}: {error}")
-            continue
-        where = str(one.get("name") or f"skill {number}") if isinstance(one, dict) else f"skill {number}"
-        found = [f"{'.'.join(map(str, path))} {message}".strip() for path, message in problems(SkillSpec, one)]
-        if not found:
-            found = [each for what in ("parameters", "returns") if (each := schema_problem(one.get(what), what))]
-        if not found and bool(one.get("code")) == bool(one.get("target")):
-            found = ["one of `target` and `code` is needed; Python functions of a module are given with --skills"]
-        if not found and one.get("target") and not is_remote(one["target"]):
-            found = ["target is no ARN of a Lambda function or a task definition, and no https address"]
-        if not found and one.get("code") and "execute" not in one["code"]:
-            found = ["code defines no function `execute`"]
-        wrong += [f"{args.name}: {where}: {each}" for each in found]
-        if not found:
-            specs.append(SkillSpec.model_validate(one))
+        named = isinstance(one, dict) and (one.get("name") or one.get("agent_name"))
+        spec, found = read_spec(one)
+        wrong += [f"{args.name}: {named or f'skill {number}'}: {each}" for each in found]
+        specs += [spec] if spec is not None else []
     if wrong:
         print("\n".join(visible(each) for each in wrong), file=sys.stderr)
         return FINDINGS

@@ -37,7 +37,7 @@ def gateway(functions: Functions, function: str, keys: Callable[[], bytes], sock
             return [keys()]
         path, method = str(environ.get("PATH_INFO") or ""), str(environ["REQUEST_METHOD"])
         if str(environ.get("HTTP_UPGRADE", "")).lower() == "websocket":
-            found = re.fullmatch(r"(?:/api/v1)?/executions/([^/]+)/stream|/stream", path)
+            found = re.fullmatch(r"(?:/(?:api/)?v1)?(?:/workflows)?/executions/([^/]+)/stream|/stream", path)
             if found is not None:
                 own = f"&execution={quote(found[1])}" if found[1] else ""
                 return sockets.serve(environ, str(environ.get("QUERY_STRING") or "") + own, start_response)

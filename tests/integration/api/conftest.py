@@ -58,7 +58,7 @@ class Api:
             raw, given["Content-Type"] = body.encode(), "application/yaml"
         elif body is not None:
             raw, given["Content-Type"] = json.dumps(body).encode(), "application/json"
-        url = self.running.api.url + ("" if path in ("/health", "/ready", "/metrics", "/openapi.json") else "/api/v1") + path
+        url = self.running.api.url + ("" if path in ("/health", "/ready", "/metrics", "/openapi.json", "/docs") else "/api/v1") + path
         answer = self.http.request(method, url, body=raw, headers=given, timeout=30, retries=False)
         text = answer.data.decode()
         is_json = "json" in answer.headers.get("Content-Type", "")

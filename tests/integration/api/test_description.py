@@ -48,6 +48,11 @@ def test_it_is_served(api: Api) -> None:
     assert {"/health", "/ready", "/api/v1/workflows", "/api/v1/executions/{execution_id}"} <= set(served["paths"])
 
 
+def test_a_page_shows_it(api: Api) -> None:
+    page = api.call("GET", "/docs", token="", headers={"Accept-Encoding": "gzip"})
+    assert page.status == 200 and "SwaggerUIBundle" in page.body and "/api/v1/executions/{execution_id}/logs" in page.body
+
+
 def test_health_and_readiness_need_no_token(api: Api) -> None:
     assert api.call("GET", "/health", token="").body["status"] == "up"
     assert api.call("GET", "/ready", token="").body == {"status": "up", "checks": {"catalog": "up", "executions": "up"}}

@@ -12,10 +12,15 @@ from tests.integration.api.conftest import Api, definition
 
 # What each role is for, written down once more and apart from the product's table.
 EVERYTHING = {row for row, rule in ROUTES.items() if rule is not None}  # the others need no token
-READS = {(method, path) for method, path in EVERYTHING if method == "GET" and path != "/audit"} | {("POST", "/workflows/{workflow_id}/validate")}
+READS = {(method, path) for method, path in EVERYTHING if method == "GET" and path != "/audit"} | {
+    ("POST", "/workflows/{workflow_id}/validate"), ("POST", "/optimize"),
+}  # fmt: skip
 ANSWERS = {(method, path) for method, path in EVERYTHING if method == "POST" and path.startswith("/approvals/")}
-CREATES = {("POST", "/workflows")}
-ARCHIVES = {("DELETE", "/workflows/{workflow_id}")}
+CREATES = {("POST", path) for path in (
+    "/workflows", "/workflows/create", "/skills", "/agents/register", "/workflows/agents/register", "/templates",
+    "/templates/{template_id}/instantiate", "/compose",
+)}  # fmt: skip
+ARCHIVES = {("DELETE", "/workflows/{workflow_id}"), ("DELETE", "/templates/{template_id}"), ("DELETE", "/skills/{skill_name}")}
 MAY = {
     "admin": EVERYTHING,
     "editor": EVERYTHING - ANSWERS - CREATES - ARCHIVES - {("GET", "/audit")},
@@ -44,11 +49,25 @@ def things(api: Api) -> dict[str, str]:
     while not found:
         found = api.call("GET", "/approvals", tenant="own").body["items"]
     api.call("POST", f"/executions/{id}/checkpoints", {}, tenant="own")
-    return {"workflow_id": "guarded", "execution_id": id, "approval_id": found[0]["id"], "number": "1", "version": "1.0.0"}
+    skill = {"name": "fetch", "target": "https://example.com/fetch"}
+    assert api.call("POST", "/skills", skill, tenant="own").status == 201
+    template = {"id": "asked", "definition": definition("<<name>>"), "parameters": {"name": {"type": "string"}}}
+    assert api.call("POST", "/templates", template, tenant="own").status == 201
+    schedule = {"workflow": "guarded", "every": "7 days"}
+    assert api.call("POST", "/schedules", schedule, tenant="own").body["id"] == "guarded:schedule-1"
+    return {
+        "workflow_id": "guarded", "execution_id": id, "approval_id": found[0]["id"], "number": "1", "version": "1.0.0",
+        "trigger_id": "guarded:schedule-1", "skill_name": "fetch", "template_id": "asked",
+    }  # fmt: skip
 
 
-def _body(path: str) -> dict[str, str]:
-    return {"step": "greet"} if path.endswith("/rerun") else {}
+def _body(path: str) -> dict[str, Any]:
+    bodies = {
+        "/rerun": {"step": "greet"}, "/triggers": {"workflow": "guarded", "type": "event"}, "/schedules": {"workflow": "guarded"},
+        "{trigger_id}": {"config": {}}, "/templates": {"id": "a", "definition": "a"}, "/create": {"description": "a"},
+        "{template_id}": {"id": "a", "definition": "a"}, "/compose": {"id": "a", "parts": [{"workflow": "a"}]},
+    }  # fmt: skip
+    return next((body for end, body in bodies.items() if path.endswith(end)), {})
 
 
 def _path(path: str, things: dict[str, str]) -> str:
@@ -83,6 +102,7 @@ def test_another_tenant_finds_nothing(api: Api, things: dict[str, str]) -> None:
     # Lists by a name and definitions as bodies are looked at before the thing that is named.
     assert set(strange.items()) <= {
         (("GET", "/workflows/{workflow_id}/executions"), 200), (("PUT", "/workflows/{workflow_id}"), 422),
+        (("POST", "/workflows/{workflow_id}/versions"), 422),
     }
     for path in ("/workflows", "/executions", "/approvals", "/workflows/guarded/executions"):
         assert api.call("GET", path, tenant="other").body["items"] == []

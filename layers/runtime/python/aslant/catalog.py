@@ -19,6 +19,7 @@ _VERSION = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})")
 _KEPT = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,99}")  # versions of definitions that came by `adopt` may be other ones
 _TRIES = 10
 MAX_DEFINITION = 1_000_000  # bytes of a definition's text
+MAX_LOOK = 2_000  # workflows that a page looks at for those that are wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,16 @@ class Catalog:
         self.store.write(before, after, None)
         return after
 
+    def tag(self, tenant: str, workflow: str, tags: tuple[str, ...], *, revision: int | None = None) -> WorkflowRecord:
+        """Other tags; its versions stay as they are."""
+        before = self.get(tenant, workflow)
+        self._same(before, revision)
+        if before.tags == tags:
+            return before
+        after = replace(before, tags=tags, changed_at=self.clock(), revision=before.revision + 1)
+        self.store.write(before, after, None)
+        return after
+
     def is_other_draft(self, tenant: str, written: Written, releases: Releases) -> bool:
         """Whether the version that the text says is kept with another text, and was never published."""
         kept = self.store.definition(tenant, written.id, written.version)
@@ -209,10 +220,23 @@ class Catalog:
             return after
         raise ConflictError(f"the workflow {written.id} keeps changing")
 
-    def page(self, tenant: str, *, limit: int, after: str | None) -> tuple[tuple[WorkflowRecord, ...], str | None]:
-        """Some workflows by id, and the id that the next page goes on after."""
-        found = self.store.page(tenant, limit=limit + 1, after=after)
-        return found[:limit], found[limit - 1].id if len(found) > limit else None
+    def page(
+        self, tenant: str, *, limit: int, after: str | None, wanted: Callable[[WorkflowRecord], bool] = lambda record: True
+    ) -> tuple[tuple[WorkflowRecord, ...], str | None]:
+        """Some workflows by id, and the id that the next page goes on after. A page is full, unless MAX_LOOK were looked at."""
+        kept: list[WorkflowRecord] = []
+        looked = 0
+        while looked < MAX_LOOK:
+            found = self.store.page(tenant, limit=limit + 1, after=after)
+            for place, record in enumerate(found[:limit], 1):
+                after, looked = record.id, looked + 1
+                if wanted(record):
+                    kept.append(record)
+                if len(kept) == limit:
+                    return tuple(kept), after if place < len(found) else None
+            if len(found) <= limit:
+                return tuple(kept), None
+        return tuple(kept), after
 
     @staticmethod
     def _same(record: WorkflowRecord, revision: int | None) -> None:

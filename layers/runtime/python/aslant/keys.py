@@ -336,6 +336,15 @@ def skill(tenant: str, name: str, version: str) -> Key:
     return Key(skills(tenant), skill_versions(name) + ".".join(f"{part:0>6}" for part in version.split(".")))
 
 
+def templates(tenant: str) -> str:
+    """The partition of a tenant's templates."""
+    return f"{_part(tenant)}#templates"
+
+
+def template(tenant: str, identifier: str) -> Key:
+    return Key(templates(tenant), _part(identifier))
+
+
 def approval_id(ref: ApprovalRef) -> str:
     """An id that says which approval it is. It is no secret: the tenant is not part of it, but of every look-up."""
     data = json.dumps([ref.execution, ref.step, list(ref.iteration), ref.attempt], separators=(",", ":"))

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from aslant.analytics import Stats
     from aslant.audit import AuditStore
     from aslant.event_log import Connections, EventLog, Sender
+    from aslant.templates import TemplateStore
     from aslant.triggers import Subscriptions
 
 
@@ -59,3 +60,10 @@ def stats(settings: Settings) -> Stats:
     from aslant.adapters.dynamo_stats import DynamoStats
 
     return DynamoStats(settings.region, settings.executions_table)
+
+
+def templates(settings: Settings) -> TemplateStore:
+    """The catalog table."""
+    from aslant.adapters.dynamo_templates import DynamoTemplates
+
+    return DynamoTemplates(settings.region, settings.catalog_table)

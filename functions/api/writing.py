@@ -1,0 +1,93 @@
+"""Definitions as requests bring them and answers show them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from aws_lambda_powertools.event_handler import Response
+
+from aslant import documents
+from aslant.catalog import MAX_DEFINITION, Catalog, DefinitionRecord, WorkflowRecord, Written
+from aslant.errors import PayloadTooLarge, ValidationError
+from functions.api import models
+from functions.api.things import etag_of
+from translator.diagnostics import Diagnostic
+from translator.pipeline import Compilation, compile_source
+
+_IN_A_PATH = re.compile(r"[-._~()'!*:@,;=+&$%<> \[\]{}|^\w]+")  # what the router takes for a part of a path
+
+
+def written_of(text: str, dialect: str | None, tags: Sequence[str] = ()) -> tuple[Compilation, Written]:
+    """A definition that somebody sent. Raises TranslatorError with all findings."""
+    if not text.strip():
+        raise ValidationError("send a definition as the body: YAML or JSON")
+    if len(text.encode()) > MAX_DEFINITION:
+        raise PayloadTooLarge(f"a definition has {MAX_DEFINITION:,} bytes at most")
+    made = compile_source(text, dialect=dialect)
+    workflow = made.workflow
+    if not _IN_A_PATH.fullmatch(workflow.id):
+        raise ValidationError(f"the id {workflow.id!r} cannot stand in an address; give it an `id` without / # ? and the like")
+    return made, Written(
+        workflow.id, workflow.name, workflow.description, workflow.version, text, made.dialect,
+        hashlib.sha256(text.encode()).hexdigest(), tuple(tags) or _tags(workflow.labels),
+    )
+
+
+def _tags(labels: Mapping[str, Any]) -> tuple[str, ...]:
+    given = labels.get("tags")
+    return tuple(one for one in given if isinstance(one, str)) if isinstance(given, list | tuple) else ()
+
+
+def compiled(definition: DefinitionRecord) -> Compilation:
+    return compile_source(definition.text, dialect=definition.dialect)
+
+
+def draft(catalog: Catalog, tenant: str, user: str, written: Written) -> WorkflowRecord:
+    now = catalog.clock()
+    return WorkflowRecord(
+        tenant, written.id, written.name, "draft", written.version, user, now, now, 0, written.description, "",
+        written.tags,
+    )
+
+
+def answer(status: int, record: WorkflowRecord, text: str, made: Compilation) -> Response[models.WorkflowView]:
+    body = models.WorkflowView(
+        **_columns(record), definition=text, dialect=made.dialect,
+        findings=[finding(found) for found in made.diagnostics],
+    )
+    headers = {"ETag": etag_of(record)}
+    if status == 201:
+        headers["Location"] = f"/api/v1/workflows/{quote(record.id, safe='')}"
+    return Response(status_code=status, content_type="application/json", body=body, headers=headers)
+
+
+def document(record: WorkflowRecord) -> models.WorkflowDocument:
+    return models.WorkflowDocument(**_columns(record))
+
+
+def _columns(record: WorkflowRecord) -> dict[str, Any]:
+    return {
+        "id": record.id, "name": record.name, "description": record.description, "status": record.status,
+        "latest": record.latest, "published": record.published or None, "tags": list(record.tags), "owner": record.owner,
+        "created_at": documents.moment(record.created_at), "changed_at": documents.moment(record.changed_at),
+        "revision": record.revision,
+    }  # fmt: skip
+
+
+def version(record: DefinitionRecord, published: str) -> models.VersionDocument:
+    return models.VersionDocument(
+        workflow=record.workflow, version=record.version, status="published" if record.version == published else "draft",
+        created_at=documents.moment(record.created_at) or "", created_by=record.created_by, dialect=record.dialect,
+        sha256=record.sha256,
+    )
+
+
+def finding(found: Diagnostic) -> models.FindingDocument:
+    return models.FindingDocument(
+        code=found.code, severity=str(found.severity), message=found.message, line=found.position.line,
+        column=found.position.column, hint=found.hint,
+    )
