@@ -13,6 +13,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import yaml
+from yaml.events import (
+    AliasEvent,
+    MappingEndEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
 
 from translator import yaml_errors
 from translator.diagnostics import NOWHERE, Findings, Position
@@ -47,16 +55,17 @@ class Map(dict[str, Any]):
     __slots__ = ("key_at", "pos", "value_at")
 
     def __init__(self, pos: Position = NOWHERE) -> None:
-        super().__init__()
         self.pos = pos
         self.key_at: dict[str, Position] = {}
         self.value_at: dict[str, Position] = {}
 
     def put(self, key: str, value: Any, at: Position | None = None, key_at: Position | None = None) -> None:
         """Set `key`, written at `at` (by default where this mapping stands)."""
+        if at is None:
+            at = getattr(value, "pos", None) or self.pos
         self[key] = value
-        self.value_at[key] = at or getattr(value, "pos", None) or self.pos
-        self.key_at[key] = key_at or self.value_at[key]
+        self.value_at[key] = at
+        self.key_at[key] = key_at or at
 
     def move(self, key: str, other: Map, other_key: str | None = None) -> None:
         """Take over a value with its position from another mapping, if it is there."""
@@ -78,7 +87,6 @@ class Seq(list[Any]):
     __slots__ = ("item_at", "pos")
 
     def __init__(self, pos: Position = NOWHERE) -> None:
-        super().__init__()
         self.pos = pos
         self.item_at: list[Position] = []
 
@@ -187,12 +195,13 @@ class _Reader:
             self.next = loader.get_event
             self.next()  # stream start
             event = self.next()
-            if isinstance(event, yaml.StreamEndEvent):
+            if isinstance(event, StreamEndEvent):
                 return None
-            value = self.value(self.next(), 0)
+            event = self.next()
+            value = self.value(event, 0, self.place(event))
             self.next()  # document end
             event = self.next()
-            if not isinstance(event, yaml.StreamEndEvent):
+            if not isinstance(event, StreamEndEvent):
                 self.fail(rules.MANY_DOCUMENTS, "the file holds more than one document", event)
             return value
         except yaml.MarkedYAMLError as error:
@@ -221,7 +230,7 @@ class _Reader:
         self.hidden = {ord(old): code for old, code in zip(used, free, strict=False)}
         text = text.translate(self.hidden) if self.hidden else text
         self.hidden = {code: old for old, code in self.hidden.items()}
-        if _ESCAPED_PAIR.search(text):
+        if "\\u" in text and _ESCAPED_PAIR.search(text):
             self.mark = chr(next(free, 0xF8FF))
             text = _ESCAPED_PAIR.sub(rf"\1{self.mark}u\2{self.mark}u\3", text)
         return text
@@ -244,13 +253,13 @@ class _Reader:
         """Where a value begins; a text begins inside of its quotes, or in the line below its `|` or `>`."""
         start, end = event.start_mark, event.end_mark
         line, column = start.line, start.column
-        style = getattr(event, "style", None)
-        if style in ("|", ">"):
-            return self.block_place(line + 1, end.line)
-        if style and event.anchor is None and event.tag is None:
-            length = end.column - column - 2 if end.line == line else 1
-            return Position(line + 1, column + 2, length if length > 1 else 1, self.file)
         length = end.column - column if end.line == line else 1
+        style = getattr(event, "style", None)
+        if style:
+            if style in "|>":
+                return self.block_place(line + 1, end.line)
+            if event.anchor is None and event.tag is None:
+                column, length = column + 1, length - 2
         return Position(line + 1, column + 1, length if length > 1 else 1, self.file)
 
     def block_place(self, first: int, end: int) -> Position:
@@ -278,25 +287,29 @@ class _Reader:
             self.fail(rules.TOO_MANY_NODES, f"more than {MAX_NODES:,} values", event)
             raise _Stop
 
-    def value(self, event: Any, depth: int) -> Any:
+    def value(self, event: Any, depth: int, at: Position) -> Any:
         if depth > MAX_DEPTH:
             self.fail(rules.TOO_DEEP, f"nested more than {MAX_DEPTH} levels deep", event)
             raise _Stop
-        if isinstance(event, yaml.AliasEvent):
+        kind = type(event)
+        if kind is AliasEvent:
             return self.alias(event, depth)
         self.count(event)
         tag = event.tag
-        if tag is not None and tag != "!" or (tag == "!" and not isinstance(event, yaml.ScalarEvent)):
+        if tag is not None and (tag != "!" or kind is not ScalarEvent):
             self.fail(rules.TAG, f"the tag {tag} is not allowed", event, "write the plain value")
+        if event.anchor is not None:
+            return self.anchored(event, depth, at)
+        if depth > self.deepest:
+            self.deepest = depth
+        return self.content(event, depth, at)
+
+    def anchored(self, event: Any, depth: int, at: Position) -> Any:
         anchor = event.anchor
-        if anchor is None:
-            if depth > self.deepest:
-                self.deepest = depth
-            return self.content(event, depth)
         before, around = self.nodes - 1, self.deepest
         self.deepest = depth
         self.open_anchors.add(anchor)
-        result = self.content(event, depth)
+        result = self.content(event, depth, at)
         self.open_anchors.discard(anchor)
         self.anchors[anchor] = result
         self.sizes[anchor] = self.nodes - before
@@ -304,12 +317,11 @@ class _Reader:
         self.deepest = max(around, self.deepest)
         return result
 
-    def content(self, event: Any, depth: int) -> Any:
-        if isinstance(event, yaml.ScalarEvent):
+    def content(self, event: Any, depth: int, at: Position) -> Any:
+        kind = type(event)
+        if kind is ScalarEvent:
             return self.scalar(event)
-        if isinstance(event, yaml.SequenceStartEvent):
-            return self.sequence(event, depth)
-        return self.mapping(event, depth)
+        return self.sequence(depth, at) if kind is SequenceStartEvent else self.mapping(depth, at)
 
     def alias(self, event: Any, depth: int) -> Any:
         if event.anchor in self.open_anchors:
@@ -326,21 +338,22 @@ class _Reader:
             raise _Stop
         return _copied(self.anchors[event.anchor])
 
-    def sequence(self, event: Any, depth: int) -> Seq:
-        result = Seq(self.place(event))
-        while not isinstance(item := self.next(), yaml.SequenceEndEvent):
+    def sequence(self, depth: int, at: Position) -> Seq:
+        result = Seq(at)
+        while type(item := self.next()) is not SequenceEndEvent:
             at = self.place(item)
-            result.add(self.value(item, depth + 1), at)
+            result.append(self.value(item, depth + 1, at))
+            result.item_at.append(at)
         return result
 
-    def mapping(self, event: Any, depth: int) -> Map:
-        result = Map(self.place(event))
-        while not isinstance(key_event := self.next(), yaml.MappingEndEvent):
+    def mapping(self, depth: int, at: Position) -> Map:
+        result = Map(at)
+        while type(key_event := self.next()) is not MappingEndEvent:
             at_key = self.place(key_event)
             key = self.key(key_event, depth)
             value_event = self.next()
             at = self.place(value_event)
-            value = self.value(value_event, depth + 1)
+            value = self.value(value_event, depth + 1, at)
             if key is None:
                 continue
             if key in result:
@@ -348,26 +361,28 @@ class _Reader:
                     hint="remove one of the two", related=(("first here", result.at_key(key)),))
                 self.failed = True
                 continue
-            result.put(key, value, at, at_key)
+            result[key] = value
+            result.value_at[key], result.key_at[key] = at, at_key
         return result
 
     def key(self, event: Any, depth: int) -> str | None:
-        if not isinstance(event, yaml.ScalarEvent):
-            if isinstance(event, yaml.AliasEvent) and isinstance(self.anchors.get(str(event.anchor)), str):
+        if type(event) is not ScalarEvent:
+            if type(event) is AliasEvent and isinstance(self.anchors.get(str(event.anchor)), str):
                 return str(self.alias(event, depth))
             self.fail(rules.KEY_NOT_TEXT, "a key must be a text", event, self.quotes(event))
-            self.value(event, depth + 1)
+            self.value(event, depth + 1, self.place(event))
             return None
         self.count(event)
+        text = self.shown(event)
         if event.anchor is not None:
-            self.anchors[event.anchor] = self.shown(event)
+            self.anchors[event.anchor] = text
             self.sizes[event.anchor], self.heights[event.anchor] = 1, 0
         if event.tag is not None and event.tag != "!":
             self.fail(rules.TAG, f"the tag {event.tag} is not allowed", event, "write the plain value")
-        if event.value == "<<" and event.implicit[0]:
+        if text == "<<" and event.implicit[0]:
             self.fail(rules.MERGE_KEY, "merge keys (<<) are not part of YAML 1.2", event,
                 "use an alias for the whole mapping, or write the keys out")
-        return self.shown(event)
+        return text
 
     def scalar(self, event: Any) -> Any:
         text = self.shown(event)
@@ -375,6 +390,8 @@ class _Reader:
             return text
         if text in _CONSTANTS:
             return _CONSTANTS[text]
+        if text[0] not in "-0123456789":
+            return text
         if _INT.match(text):
             if len(text) > 17 or abs(int(text)) > MAX_SAFE_INTEGER:
                 self.fail(rules.BIG_INTEGER, f"{text[:40]} is beyond 2^53 and would lose digits", event,
