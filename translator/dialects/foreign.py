@@ -49,12 +49,13 @@ def report(dialect: str, document: Map, canonical: Map, findings: Findings) -> N
 
     `canonical` is the same definition in the canonical spelling, which says what its inputs, variables and keys are.
     """
-    known = _ROOTS | _names(canonical)
+    known: set[str] = set()
     written, simple = _WRITTEN.get(dialect, "{{{{ {} }}}}"), "{{{}}}"
     for text, at in _texts(document):
         for pattern in _FOREIGN[dialect]:
             if pattern.search(text) is None:
                 continue  # nearly every text
+            known = known or _names(canonical)
             match = next((found for found in pattern.finditer(_masked(dialect, text)) if _reads(found["inside"], known)), None)
             if match is not None:
                 inside = match["inside"].strip()
@@ -84,7 +85,7 @@ def _masked(dialect: str, text: str) -> str:
 
 def quoted(dialect: str, canonical: Map) -> Map:
     """Canonical data in which each piece of a text that `dialect` would take for a slip is an expression for that text."""
-    known = _ROOTS | _names(canonical)
+    known = _names(canonical)
     patterns = (_BRACES, *_FOREIGN[dialect]) if dialect == "stages" else _FOREIGN[dialect]
 
     def slip(match: re.Match[str]) -> bool:
@@ -156,14 +157,17 @@ def _texts(value: Any) -> Iterator[tuple[str, Position]]:
             if "{" in here:
                 yield here, at
         elif isinstance(here, Map):
-            stack += ((here[key], here.at(key)) for key in here if key not in _SKIPPED and not key.startswith("x-"))
+            stack += [
+                (item, here.at(key)) for key, item in here.items()
+                if isinstance(item, (str, Map, Seq)) and key not in _SKIPPED and not key.startswith("x-")
+            ]
         elif isinstance(here, Seq):
             stack += here.pairs()
 
 
 def _names(canonical: Map) -> set[str]:
-    """Inputs, variables, output keys and the names of items."""
-    found = {*(canonical.get("inputs") or ()), *(canonical.get("variables") or ())}
+    """What an expression may begin with: roots, inputs, variables, output keys and the names of items."""
+    found = {*_ROOTS, *(canonical.get("inputs") or ()), *(canonical.get("variables") or ())}
     stack: list[Any] = [canonical]
     while stack:
         here = stack.pop()
@@ -177,7 +181,7 @@ def _names(canonical: Map) -> set[str]:
     return found
 
 
-def _reads(inside: str, known: frozenset[str] | set[str]) -> bool:
+def _reads(inside: str, known: set[str]) -> bool:
     node = parse(inside, Position(1, 1), Findings())
     names = [part.name for part in walk(node) if isinstance(part, Name)] if node is not None else []
     return bool(names) and names[0] in known

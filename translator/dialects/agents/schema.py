@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from translator.dialects.canonical import schema as canonical
-from translator.dialects.canonical.schema import Id, Seconds, Strict
+from translator.dialects.canonical.schema import EMPTY, Id, Seconds, Strict
 
 Keys = str | list[str]
 Holes = str  # a text that may hold `{state.x}`
@@ -30,7 +30,7 @@ class Metadata(Strict):
     created_by: Any = None
     created_at: Any = None
     updated_at: Any = None
-    tags: list[str] = []
+    tags: list[str] = EMPTY
 
 
 class Retry(canonical.Retry):
@@ -43,7 +43,7 @@ class Branch(Strict):
     """A canonical branch with nodes in it."""
 
     name: str = ""
-    steps: list[Node] = []
+    steps: list[Node] = EMPTY
 
 
 class Node(canonical.Step):
@@ -54,14 +54,14 @@ class Node(canonical.Step):
     type: str | None = None  # type: ignore[assignment]
     pattern: Role | None = None
     role: Role | None = None
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = EMPTY
     input: Keys | None = None
     input_keys: Keys | None = None
     output: str = ""
     retry: Retry | None = None
     compensation: Node | None = None
-    steps: list[Node] = []  # type: ignore[assignment]
-    branches: list[Branch] = []  # type: ignore[assignment]
+    steps: list[Node] = EMPTY  # type: ignore[assignment]
+    branches: list[Branch] = EMPTY  # type: ignore[assignment]
 
 
 class Edge(Strict):
@@ -71,7 +71,7 @@ class Edge(Strict):
     to: Id
     type: Literal["sequential", "conditional", "parallel", "map", "reduce", "map_reduce", "orchestrator_worker"] | None = None
     condition: str | bool | None = None
-    on: list[str] = []
+    on: list[str] = EMPTY
     when: str | None = None
 
 
@@ -131,11 +131,11 @@ class Definition(canonical.Definition):
     version: Any = ""
     state_schema: StateSchema | None = None
     nodes: Annotated[list[Node], Field(min_length=1)]
-    edges: list[Edge] = []
+    edges: list[Edge] = EMPTY
     settings: Settings = Settings()
-    steps: Annotated[list[Any], Field(max_length=0)] = []
-    rollback: list[Node] = []  # type: ignore[assignment]
-    finally_: Annotated[list[Node], Field(alias="finally")] = []  # type: ignore[assignment]
+    steps: Annotated[list[Any], Field(max_length=0)] = EMPTY
+    rollback: list[Node] = EMPTY  # type: ignore[assignment]
+    finally_: Annotated[list[Node], Field(alias="finally")] = EMPTY  # type: ignore[assignment]
 
 
 class Router(Strict):

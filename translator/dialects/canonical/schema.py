@@ -17,6 +17,8 @@ Seconds = (
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 Action = Literal["fail", "continue", "retry", "rollback", "compensate", "escalate"]
 Template = Any
+# Of lists and mappings that may be left out. Models only check, so nobody reads it; of [] pydantic would make a copy each time.
+EMPTY: Any = ()
 
 
 class Strict(BaseModel):
@@ -34,7 +36,7 @@ class Retry(Strict):
     max_delay: Seconds | None = None
     multiplier: Annotated[int | float, Field(ge=1, le=100)] = 2
     jitter: bool = False
-    on: Annotated[list[str], Field(description="error names to retry; empty: every retryable error")] = []
+    on: Annotated[list[str], Field(description="error names to retry; empty: every retryable error")] = EMPTY
 
 
 class OnFailure(Strict):
@@ -43,7 +45,7 @@ class OnFailure(Strict):
     action: Action
     max_retries: Annotated[int | None, Field(ge=0, le=100)] = None  # with action retry: that many more attempts
     then: Action | None = None  # with action retry: what decides when those failed too; with escalate: what no answer means
-    approvers: str | list[str] = []  # with action escalate: who is asked
+    approvers: str | list[str] = EMPTY  # with action escalate: who is asked
     timeout: Seconds | None = None  # with action escalate: seconds to wait for the answer
 
 
@@ -51,7 +53,7 @@ class Dependency(Strict):
     """An edge. Without `on` and `when` it is always live once its step is settled."""
 
     step: Id
-    on: Annotated[list[str], Field(description="outcomes of the choice `step` that make the edge live")] = []
+    on: Annotated[list[str], Field(description="outcomes of the choice `step` that make the edge live")] = EMPTY
     when: Annotated[str | None, Field(description="expression; the edge is live when it is true")] = None
 
 
@@ -64,7 +66,7 @@ class Case(Strict):
 
 class Branch(Strict):
     name: str = ""
-    steps: list[Step] = []
+    steps: list[Step] = EMPTY
 
 
 class Cache(Strict):
@@ -79,8 +81,8 @@ class Step(Strict):
     name: str = ""
     description: str = ""
     type: str
-    config: Annotated[dict[str, Any], Field(description="template: the settings of the step's type")] = {}
-    depends_on: list[Id | Dependency] = []
+    config: Annotated[dict[str, Any], Field(description="template: the settings of the step's type")] = EMPTY
+    depends_on: list[Id | Dependency] = EMPTY
     when: Annotated[str | bool | None, Field(description="expression; false skips this step alone")] = None
     output_key: str = ""
     retry: Retry | None = None
@@ -92,20 +94,20 @@ class Step(Strict):
     cache: Cache | bool | None = None
     checkpoint: bool | None = None
     pure: Annotated[bool | None, Field(description="true: the step has no side effect")] = None
-    labels: dict[str, Any] = {}
+    labels: dict[str, Any] = EMPTY
     # choice
-    cases: list[Case] = []
+    cases: list[Case] = EMPTY
     default: Annotated[str, Field(description="name of the outcome when no case is true")] = ""
     mode: Literal["first", "all"] = "first"
     # parallel
-    branches: list[Branch] = []
+    branches: list[Branch] = EMPTY
     wait_for_all: bool = True
     max_parallel: Annotated[int | None, Field(ge=1, le=10_000)] = None  # parallel and foreach
     # foreach
     items: Annotated[str | list[Any] | None, Field(description="template: the list to go through")] = None
     item_name: str = "item"
     index_name: str = "index"
-    steps: list[Step] = []
+    steps: list[Step] = EMPTY
     batch_size: Annotated[int | None, Field(ge=1, le=10_000)] = None
     on_item_error: Literal["fail", "continue"] = "fail"
     # wait
@@ -174,7 +176,7 @@ class Settings(Strict):
     durations: Annotated[
         dict[str, Annotated[int | float, Field(ge=0, le=99_999_999)]],
         Field(description="about how many seconds steps take, by their ids: `auto` takes barriers where they cost no time"),
-    ] = {}
+    ] = EMPTY
     sla: Seconds | None = None
     alert_on_sla_breach: bool | None = None
     track_cost: bool | None = None
@@ -198,15 +200,15 @@ class ErrorHandler(Strict):
     action: Action
     max_retries: Annotated[int | None, Field(ge=0, le=100)] = None
     then: Action | None = None
-    approvers: str | list[str] = []
+    approvers: str | list[str] = EMPTY
     timeout: Seconds | None = None
     notify: bool = False
-    steps: list[str] = []  # ids of rollback steps
+    steps: list[str] = EMPTY  # ids of rollback steps
 
 
 class Trigger(Strict):
     type: Literal["manual", "schedule", "webhook", "event", "workflow"]
-    config: dict[str, Any] = {}
+    config: dict[str, Any] = EMPTY
 
 
 class Definition(Strict):
@@ -217,15 +219,15 @@ class Definition(Strict):
     name: str = ""
     version: str = ""
     description: str = ""
-    labels: dict[str, Any] = {}
+    labels: dict[str, Any] = EMPTY
     inputs: Annotated[dict[str, Input] | None, Field(description="missing: any input is taken")] = None
     outputs: Annotated[dict[str, Any] | None, Field(description="template: the output of an execution")] = None
-    output_types: dict[str, Any] = {}
-    variables: Annotated[dict[str, Any], Field(description="template: evaluated when an execution starts")] = {}
+    output_types: dict[str, Any] = EMPTY
+    variables: Annotated[dict[str, Any], Field(description="template: evaluated when an execution starts")] = EMPTY
     settings: Settings = Settings()
-    notifications: list[Notification] = []
-    error_handlers: list[ErrorHandler] = []
-    rollback: list[Step] = []
-    triggers: list[Trigger] = []
+    notifications: list[Notification] = EMPTY
+    error_handlers: list[ErrorHandler] = EMPTY
+    rollback: list[Step] = EMPTY
+    triggers: list[Trigger] = EMPTY
     steps: list[Step]
-    finally_: Annotated[list[Step], Field(alias="finally")] = []
+    finally_: Annotated[list[Step], Field(alias="finally")] = EMPTY

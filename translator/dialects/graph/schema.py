@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from translator.dialects.canonical import schema as canonical
-from translator.dialects.canonical.schema import Id, Strict
+from translator.dialects.canonical.schema import EMPTY, Id, Strict
 
 Milliseconds = Annotated[int | float, Field(ge=0, le=99_999_999_000)]
 Output = str | bool
@@ -29,14 +29,14 @@ class Retry(Strict):
     max_delay: Milliseconds | None = None
     multiplier: Annotated[int | float | None, Field(ge=1, le=100)] = None
     jitter: bool | None = None
-    on: list[str] = []
+    on: list[str] = EMPTY
 
 
 class Branch(Strict):
     """A canonical branch with nodes in it."""
 
     name: str = ""
-    steps: list[Node] = []
+    steps: list[Node] = EMPTY
 
 
 class Node(canonical.Step):
@@ -45,11 +45,11 @@ class Node(canonical.Step):
     id: Id
     type: Annotated[str, Field(min_length=1)]
     position: Annotated[dict[str, int | float] | list[int | float] | None, Field(description="x and y")] = None
-    properties: dict[str, Any] = {}
+    properties: dict[str, Any] = EMPTY
     retry: Retry | None = None  # type: ignore[assignment]
     compensation: Node | None = None
-    steps: list[Node] = []  # type: ignore[assignment]
-    branches: list[Branch] = []  # type: ignore[assignment]
+    steps: list[Node] = EMPTY  # type: ignore[assignment]
+    branches: list[Branch] = EMPTY  # type: ignore[assignment]
 
 
 class Connection(Strict):
@@ -84,7 +84,7 @@ class Data(Strict):
     """The stored form of a graph."""
 
     nodes: Annotated[list[Node], Field(min_length=1)]
-    connections: list[Connection] = []
+    connections: list[Connection] = EMPTY
     settings: Settings = Settings()
 
 
@@ -97,19 +97,19 @@ class Definition(canonical.Definition):
     organization_id: str | int | None = None
     user_id: str | int | None = None
     workflow_data: Data | None = None
-    nodes: list[Node] = []
-    connections: list[Connection] = []
+    nodes: list[Node] = EMPTY
+    connections: list[Connection] = EMPTY
     settings: Settings = Settings()
-    steps: Annotated[list[Any], Field(max_length=0)] = []
-    rollback: list[Node] = []  # type: ignore[assignment]
-    finally_: Annotated[list[Node], Field(alias="finally")] = []  # type: ignore[assignment]
+    steps: Annotated[list[Any], Field(max_length=0)] = EMPTY
+    rollback: list[Node] = EMPTY  # type: ignore[assignment]
+    finally_: Annotated[list[Node], Field(alias="finally")] = EMPTY  # type: ignore[assignment]
 
 
 class Scope(Strict):
     """The nodes inside of a loop."""
 
     nodes: list[Node]
-    connections: list[Connection] = []
+    connections: list[Connection] = EMPTY
 
 
 class Branches(Strict):

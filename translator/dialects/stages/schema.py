@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from translator.dialects.canonical import schema as canonical
-from translator.dialects.canonical.schema import Dependency, Id, Seconds, Strict
+from translator.dialects.canonical.schema import EMPTY, Dependency, Id, Seconds, Strict
 
 Failure = Literal["abort", "fail", "stop", "continue", "skip", "retry", "rollback", "compensate", "escalate"]
 TypeName = Literal[
@@ -27,7 +27,7 @@ class OnFailure(Strict):
     action: Failure
     max_retries: Annotated[int | None, Field(ge=0, le=100)] = None
     then: Failure | None = None
-    approvers: str | list[str] = []
+    approvers: str | list[str] = EMPTY
     timeout: Annotated[Seconds | None, Field(description="seconds to wait for an answer to an escalation")] = None
 
 
@@ -41,11 +41,11 @@ class Metadata(Strict):
     """What surrounds the workflow: who wrote it, and the defaults of its steps."""
 
     author: str | None = None
-    tags: list[str] = []
+    tags: list[str] = EMPTY
     timeout: Annotated[Seconds | None, Field(description="of the whole execution")] = None
     retry_policy: Annotated[Retry | None, Field(description="of steps without a `retry` of their own")] = None
     priority: str | None = None
-    labels: dict[str, Any] = {}
+    labels: dict[str, Any] = EMPTY
 
 
 class Parameter(canonical.Input):
@@ -81,13 +81,13 @@ class Compensation(canonical.Step):
     retry: Retry | None = None
     on_failure: Failure | OnFailure | None = None  # type: ignore[assignment]
     compensation: None = None
-    steps: list[Step] = []  # type: ignore[assignment]
-    branches: list[Branch] = []  # type: ignore[assignment]
+    steps: list[Step] = EMPTY  # type: ignore[assignment]
+    branches: list[Branch] = EMPTY  # type: ignore[assignment]
 
 
 class Branch(Strict):
     name: str = ""
-    steps: list[Step] = []
+    steps: list[Step] = EMPTY
 
 
 class Step(canonical.Step):
@@ -105,8 +105,8 @@ class Step(canonical.Step):
     compensation_on_failure: str | Compensation | None = None
     caching: Caching | bool | None = None
     has_side_effects: bool | None = None
-    branches: list[Branch] = []  # type: ignore[assignment]
-    steps: list[Step] = []  # type: ignore[assignment]
+    branches: list[Branch] = EMPTY  # type: ignore[assignment]
+    steps: list[Step] = EMPTY  # type: ignore[assignment]
 
 
 class Stage(Strict):
@@ -127,15 +127,15 @@ class ErrorHandler(Strict):
     errors: list[str] | None = None
     action: Failure
     notify: bool = False
-    steps: list[str] = []
+    steps: list[str] = EMPTY
     max_retries: Annotated[int | None, Field(ge=0, le=100)] = None
     then: Failure | None = None
-    approvers: str | list[str] = []
+    approvers: str | list[str] = EMPTY
     timeout: Annotated[Seconds | None, Field(description="seconds to wait for an answer to an escalation")] = None
 
 
 class Rollback(Strict):
-    steps: list[Step] = []
+    steps: list[Step] = EMPTY
 
 
 class Workflow(canonical.Definition):
@@ -143,13 +143,13 @@ class Workflow(canonical.Definition):
 
     version: str | int | float = ""  # type: ignore[assignment]
     metadata: Metadata | None = None
-    parameters: list[Parameter] = []
+    parameters: list[Parameter] = EMPTY
     context: Context | None = None
     stages: list[Stage]
     steps: None = None  # type: ignore[assignment]
-    error_handlers: list[ErrorHandler] = []  # type: ignore[assignment]
+    error_handlers: list[ErrorHandler] = EMPTY  # type: ignore[assignment]
     rollback: Rollback | list[Step] | None = None  # type: ignore[assignment]
-    finally_: Annotated[list[Step], Field(alias="finally")] = []  # type: ignore[assignment]
+    finally_: Annotated[list[Step], Field(alias="finally")] = EMPTY  # type: ignore[assignment]
 
 
 class Definition(Strict):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from translator.dialects.canonical import schema as canonical
-from translator.dialects.canonical.schema import Dependency, Id, Seconds, Strict
+from translator.dialects.canonical.schema import EMPTY, Dependency, Id, Seconds, Strict
 
 Milliseconds = Annotated[int | float, Field(ge=0, le=99_999_999_000)] | Annotated[str, Field(max_length=60)]
 Failure = Literal["fail", "abort", "stop", "continue", "skip", "retry", "rollback", "compensate", "escalate"]
@@ -25,7 +25,7 @@ class OnFailure(Strict):
     action: Failure
     max_retries: Annotated[int | None, Field(ge=0, le=100)] = None
     then: Failure | None = None
-    approvers: str | list[str] = []
+    approvers: str | list[str] = EMPTY
     timeout: Annotated[Seconds | None, Field(description="seconds to wait for an answer to an escalation")] = None
 
 
@@ -38,7 +38,7 @@ class Retry(canonical.Retry):
 
 class Branch(Strict):
     name: str = ""
-    steps: list[Step] = []
+    steps: list[Step] = EMPTY
 
 
 class Step(canonical.Step):
@@ -49,8 +49,8 @@ class Step(canonical.Step):
     retry: Retry | None = None
     on_failure: Failure | OnFailure | None = None  # type: ignore[assignment]
     compensation: Step | None = None
-    branches: list[Branch] = []  # type: ignore[assignment]
-    steps: list[Step] = []  # type: ignore[assignment]
+    branches: list[Branch] = EMPTY  # type: ignore[assignment]
+    steps: list[Step] = EMPTY  # type: ignore[assignment]
 
 
 class SubStep(Step):
@@ -62,8 +62,8 @@ class SubStep(Step):
 class ParallelConfig(Strict):
     """The `config` of a parallel step. Each of `steps` runs beside the others."""
 
-    steps: list[SubStep] = []
-    branches: list[Branch] = []
+    steps: list[SubStep] = EMPTY
+    branches: list[Branch] = EMPTY
     wait_for_all: bool = True
     max_parallel: Annotated[int | None, Field(ge=1, le=10_000)] = None
 
@@ -74,7 +74,7 @@ class ForeachConfig(Strict):
     items: str | list[Any] | None = None
     item_name: str = "item"
     index_name: str = "index"
-    steps: list[Step] = []
+    steps: list[Step] = EMPTY
     max_parallel: Annotated[int | None, Field(ge=1, le=10_000)] = None
     batch_size: Annotated[int | None, Field(ge=1, le=10_000)] = None
     on_item_error: Literal["fail", "continue"] = "fail"
@@ -111,6 +111,6 @@ class Definition(canonical.Definition):
 
     version: str | int | float = ""  # type: ignore[assignment]
     error_handling: ErrorHandling | None = None
-    rollback: list[Step] = []  # type: ignore[assignment]
+    rollback: list[Step] = EMPTY  # type: ignore[assignment]
     steps: list[Step]  # type: ignore[assignment]
-    finally_: Annotated[list[Step], Field(alias="finally")] = []  # type: ignore[assignment]
+    finally_: Annotated[list[Step], Field(alias="finally")] = EMPTY  # type: ignore[assignment]

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from translator.dialects.canonical import schema as canonical
-from translator.dialects.canonical.schema import Id, Seconds, Strict
+from translator.dialects.canonical.schema import EMPTY, Id, Seconds, Strict
 
 Milliseconds = Annotated[int | float, Field(ge=0, le=99_999_999_000)]
 Duration = Annotated[int | float | str | dict[str, int], Field(description="seconds, `15m`, or ISO 8601 `PT15M`")]
@@ -35,14 +35,14 @@ class RetryPolicy(Strict):
     initial_delay_ms: Milliseconds = 1000
     max_delay_ms: Milliseconds = 30_000
     backoff_multiplier: Annotated[int | float, Field(ge=1, le=100)] = 2
-    retryable_errors: list[str] = []
+    retryable_errors: list[str] = EMPTY
 
 
 class Branch(Strict):
     """A canonical branch with tasks in it."""
 
     name: str = ""
-    steps: list[Task] = []
+    steps: list[Task] = EMPTY
 
 
 class Task(canonical.Step):
@@ -56,15 +56,15 @@ class Task(canonical.Step):
     condition: Annotated[Holes | bool | None, Field(description="expression; false skips this task alone")] = None
     timeout: Duration | None = None  # type: ignore[assignment]
     compensation: Task | None = None
-    steps: list[Task] = []  # type: ignore[assignment]
-    branches: list[Branch] = []  # type: ignore[assignment]
+    steps: list[Task] = EMPTY  # type: ignore[assignment]
+    branches: list[Branch] = EMPTY  # type: ignore[assignment]
 
 
 class NotificationConfig(Strict):
     """Who hears about the end of an execution: email addresses and a webhook."""
 
-    on_completion: list[str] = []
-    on_failure: list[str] = []
+    on_completion: list[str] = EMPTY
+    on_failure: list[str] = EMPTY
     webhook_url: str | None = None
 
 
@@ -83,12 +83,12 @@ class Definition(canonical.Definition):
 
     dialect: str = "tasks"  # type: ignore[assignment]
     version: Any = ""  # read by common.version
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = EMPTY
     config: WorkflowConfig = WorkflowConfig()
     tasks: list[Task]
-    steps: Annotated[list[Any], Field(max_length=0)] = []
-    rollback: list[Task] = []  # type: ignore[assignment]
-    finally_: Annotated[list[Task], Field(alias="finally")] = []  # type: ignore[assignment]
+    steps: Annotated[list[Any], Field(max_length=0)] = EMPTY
+    rollback: list[Task] = EMPTY  # type: ignore[assignment]
+    finally_: Annotated[list[Task], Field(alias="finally")] = EMPTY  # type: ignore[assignment]
 
 
 class Open(BaseModel):
@@ -101,8 +101,8 @@ class Command(Open):
     """Runs a program without a shell."""
 
     command: Holes
-    args: list[Any] | Holes = []
-    env: dict[str, Any] | Holes = {}
+    args: list[Any] | Holes = EMPTY
+    env: dict[str, Any] | Holes = EMPTY
 
 
 class Http(Open):
@@ -110,7 +110,7 @@ class Http(Open):
 
     method: Holes = "GET"
     url: Holes
-    headers: dict[str, Any] | Holes = {}
+    headers: dict[str, Any] | Holes = EMPTY
     body: Any = None
 
 
@@ -119,7 +119,7 @@ class Query(Open):
 
     query_type: Holes | None = None
     query: Holes
-    parameters: dict[str, Any] | list[Any] | Holes = {}
+    parameters: dict[str, Any] | list[Any] | Holes = EMPTY
 
 
 class Deploy(Open):
@@ -140,7 +140,7 @@ class Scale(Open):
 class Approval(Open):
     """Waits for people."""
 
-    approvers: list[str] | Holes = []
+    approvers: list[str] | Holes = EMPTY
     timeout_seconds: Seconds | None = None
     auto_approve: bool | Holes = False
 
@@ -149,8 +149,8 @@ class Conditional(Strict):
     """Decides which tasks are entered."""
 
     condition: Holes | bool
-    true_branch: list[Id] = []
-    false_branch: list[Id] = []
+    true_branch: list[Id] = EMPTY
+    false_branch: list[Id] = EMPTY
 
 
 class Loop(Strict):
@@ -158,7 +158,7 @@ class Loop(Strict):
 
     items: Holes | list[Any]
     task_template: dict[str, Any] | None = None
-    steps: list[dict[str, Any]] = []  # in place of a template: several tasks for each item
+    steps: list[dict[str, Any]] = EMPTY  # in place of a template: several tasks for each item
     parallel: bool = False
     item_name: str = "item"
     index_name: str = "index"
@@ -171,7 +171,7 @@ class Subworkflow(Strict):
     """Runs another workflow and waits for it."""
 
     workflow_id: str
-    inputs: dict[str, Any] | Holes = {}
+    inputs: dict[str, Any] | Holes = EMPTY
     wait_for_completion: bool = True
 
 
@@ -179,7 +179,7 @@ class Plugin(Strict):
     """Calls a registered skill; `config` are its arguments."""
 
     plugin_name: str
-    config: dict[str, Any] | Holes = {}
+    config: dict[str, Any] | Holes = EMPTY
 
 
 # Each type of task: the canonical step type, and the shape of its settings.
