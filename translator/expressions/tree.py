@@ -6,7 +6,7 @@ tree that is not resolved yet, `Slot` only in one that is (see `resolve`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from translator.diagnostics import NOWHERE, Position
@@ -165,6 +165,8 @@ Node = (
 def children(node: Node) -> tuple[Node, ...]:
     """The parts of a node, in the order in which they are written."""
     match node:
+        case Literal() | Name() | Slot():  # first, since most are
+            return ()
         case Attribute(of=of):
             return (of,)
         case Index(of=of, key=key):
@@ -189,6 +191,38 @@ def children(node: Node) -> tuple[Node, ...]:
             return tuple(part for part in parts if not isinstance(part, str))
         case _:
             return ()
+
+
+def rebuilt(node: Node, parts: Sequence[Node]) -> Node:
+    """The node with other `parts` in the place of its children, as many and in the same order."""
+    match node:
+        case Literal() | Name() | Slot():
+            return node
+        case Attribute(name=name, at=at):
+            return Attribute(parts[0], name, at)
+        case Index(at=at):
+            return Index(parts[0], parts[1], at)
+        case Unary(op=op, at=at):
+            return Unary(op, parts[0], at)
+        case Binary(op=op, at=at):
+            return Binary(op, parts[0], parts[1], at)
+        case Compare(rest=rest, at=at):
+            return Compare(parts[0], tuple((op, part) for (op, _), part in zip(rest, parts[1:], strict=True)), at)
+        case Logic(op=op, at=at):
+            return Logic(op, tuple(parts), at)
+        case Conditional(at=at):
+            return Conditional(parts[0], parts[1], parts[2], at)
+        case ListOf(at=at):
+            return ListOf(tuple(parts), at)
+        case ObjectOf(at=at):
+            return ObjectOf(tuple(zip(parts[::2], parts[1::2], strict=True)), at)
+        case Comprehension(name=name, at=at):
+            return Comprehension(parts[0], name, parts[1], parts[2] if len(parts) > 2 else None, at)
+        case Call(name=name, at=at):
+            return Call(name, tuple(parts), at)
+        case Template(parts=written, at=at):
+            others = iter(parts)
+            return Template(tuple(part if isinstance(part, str) else next(others) for part in written), at)
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import is_
 from typing import Any, get_args
 
 from translator.expressions.references import slots
 from translator.expressions.tree import Literal, Node, Slot
 from translator.model.workflow import Step, Value
 
-_NODES: tuple[type, ...] = get_args(Node)
+_NODES = frozenset(get_args(Node))
+_FIELDS = ("config", "cache", "items", "seconds", "until", "input")  # of a step: values with expressions in them
 
 
 def is_node(value: Any) -> bool:
-    return isinstance(value, _NODES)
+    return type(value) in _NODES
 
 
 def map_nodes(value: Value, change: Callable[[Node], Node]) -> Value:
-    """The same structure with every expression changed."""
+    """The structure with every expression changed; the same one when nothing is."""
     if isinstance(value, dict):
-        return {key: map_nodes(item, change) for key, item in value.items()}
+        mapped = {key: map_nodes(item, change) for key, item in value.items()}
+        return value if all(mapped[key] is item for key, item in value.items()) else mapped
     if isinstance(value, list):
-        return [map_nodes(item, change) for item in value]
+        items = [map_nodes(item, change) for item in value]
+        return value if all(map(is_, items, value)) else items
     return change(value) if is_node(value) else value
 
 
@@ -44,23 +48,24 @@ def expressions_of(step: Step) -> Iterator[Node]:
         yield step.when
     for case in step.cases:
         yield case.when
-    for value in (step.config, step.cache, step.items, step.seconds, step.until, step.input):
-        yield from nodes_of(value)
+    for field in _FIELDS:
+        value = getattr(step, field)
+        if value is not None:
+            yield from nodes_of(value)
 
 
 def map_expressions(step: Step, change: Callable[[Node], Node]) -> Step:
     """The step with each expression changed that is evaluated when it itself runs; not those of steps inside of it."""
-    return replace(
-        step,
-        when=None if step.when is None else change(step.when),
-        cases=tuple(replace(case, when=change(case.when)) for case in step.cases),
-        config=map_nodes(step.config, change),
-        cache=map_nodes(step.cache, change),
-        items=map_nodes(step.items, change),
-        seconds=map_nodes(step.seconds, change),
-        until=map_nodes(step.until, change),
-        input=map_nodes(step.input, change),
-    )
+    changed: dict[str, Any] = {}
+    if step.when is not None:
+        changed["when"] = change(step.when)
+    if step.cases:
+        changed["cases"] = tuple(replace(case, when=change(case.when)) for case in step.cases)
+    for field in _FIELDS:
+        value = getattr(step, field)
+        if value is not None:
+            changed[field] = map_nodes(value, change)
+    return step if all(getattr(step, field) is value for field, value in changed.items()) else replace(step, **changed)
 
 
 def reads_of(step: Step) -> set[Slot]:
