@@ -260,7 +260,7 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int, *, fused: 
     )
     kind = kind_of(read.workflow)
     check_machine(emitted.definition, emitted.origins, read.graph, read.workflow, findings, parts=emitted.parts)
-    figures = estimate(emitted.definition, lengths=emitted.lengths, parts=emitted.parts)
+    figures = estimate(emitted.definition, lengths=emitted.lengths, parts=emitted.parts, size=sum(emitted.sizes))
     alone = figures if not emitted.parts else None
     for one in emitted.machines if not findings.has_errors else ():
         check_limits(one, emitted.origins, read.workflow, findings, kind=kind, lengths=emitted.lengths, figures=alone)
@@ -285,7 +285,8 @@ def _emit_rollback(
         check_limits(one, emitted.origins, undo.workflow, read.findings, kind="STANDARD", lengths=emitted.lengths)
     return Compilation(
         undo.workflow, read.dialect, emitted.definition, emitted.functions, emitted.workflows, (), emitted.origins,
-        estimate(emitted.definition, parts=emitted.parts), undo.graph, None, emitted.rollbacks, emitted.parts,
+        estimate(emitted.definition, parts=emitted.parts, size=sum(emitted.sizes)), undo.graph, None, emitted.rollbacks,
+        emitted.parts,
     )
 
 

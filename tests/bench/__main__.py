@@ -17,8 +17,8 @@ from typing import Any
 from aslant.step_types import STEP_TYPES
 from tests.bench import by_hand, records
 from tests.bench.graphs import chain, layered
-from translator.asl.estimate import estimate
-from translator.asl.limits import byte_size, measures
+from translator.asl.estimate import byte_size, estimate
+from translator.asl.limits import measures
 from translator.diagnostics import Findings, Severity, TranslatorError
 from translator.dialects.convert import convert
 from translator.dialects.registry import DIALECTS

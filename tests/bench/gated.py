@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from tests.bench.machines import Machine, Run
 from tests.bench.simulator import ideal
 from tests.bench.strategies import Graph, drawn_graphs, layered, load, scattered
-from translator.asl.limits import byte_size
+from translator.asl.estimate import byte_size
 from translator.pipeline import Compilation, Source, compile_sources
 
 

@@ -144,19 +144,15 @@ def _is_answer(origin: Origin, one: _Map, name: str) -> bool:
     return origin.role == "escalation" and one.states[name]["Type"] == "Choice"
 
 
-def _onwards(one: _Map, name: str, answers: set[str]) -> list[str]:
-    """Where a state leads to, without ways back."""
-    return _targets(one.states[name])[1 if name in answers else 0 :]
-
-
 def _check_map(one: _Map, seen: set[str], answers: set[str]) -> Iterator[str]:
     states = one.states
     one.number = {name: position for position, name in enumerate(states)}
+    targets = {name: _targets(state) for name, state in states.items()}
     for name, state in states.items():
         if name in seen:
             yield f"the state name {name!r} is used twice"
         seen.add(name)
-        for target in _targets(state):
+        for target in targets[name]:
             if target not in states:
                 yield f"{name!r} goes to {target!r}, which is not in its list of states"
         ends = state["Type"] in TERMINAL or state.get("End") is True
@@ -164,15 +160,17 @@ def _check_map(one: _Map, seen: set[str], answers: set[str]) -> Iterator[str]:
             yield f"the choice {name!r} has no default"
         elif not ends and state["Type"] != "Choice" and "Next" not in state:
             yield f"{name!r} goes nowhere"
-    yield from _find_reach(one, answers)
+    yield from _find_reach(one, {name: found[1 if name in answers else 0 :] for name, found in targets.items()})
 
 
-def _find_reach(one: _Map, answers: set[str]) -> Iterator[str]:
-    """What each state can lead to. Only answers to escalations lead back: loops are Map states."""
+def _find_reach(one: _Map, onwards: Mapping[str, list[str]]) -> Iterator[str]:
+    """What each state can lead to. `onwards` are its targets; those to which an escalation's answer leads back are left out,
+    and nothing else does: loops are Map states.
+    """
     states = one.states
     waiting = dict.fromkeys(states, 0)
     for name in states:
-        for target in set(_onwards(one, name, answers)):
+        for target in set(onwards[name]):
             if target in waiting:
                 waiting[target] += 1
     ready = [name for name, count in waiting.items() if not count]
@@ -185,7 +183,7 @@ def _find_reach(one: _Map, answers: set[str]) -> Iterator[str]:
     while ready:
         name = ready.pop()
         order.append(name)
-        for target in set(_onwards(one, name, answers)):
+        for target in set(onwards[name]):
             if target in waiting:
                 waiting[target] -= 1
                 if not waiting[target]:
@@ -196,7 +194,7 @@ def _find_reach(one: _Map, answers: set[str]) -> Iterator[str]:
     one.reach = [0] * len(states)
     for name in reversed(order):
         mask = 1 << one.number[name]
-        for target in _onwards(one, name, answers):
+        for target in onwards[name]:
             if target in one.number:
                 mask |= one.reach[one.number[target]]
         one.reach[one.number[name]] = mask

@@ -54,6 +54,7 @@ class Estimate:
     items: int
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 _EVENTS = {"Pass": 2, "Choice": 2, "Wait": 2, "Succeed": 2, "Fail": 1, "Task": 5, "Parallel": 4, "Map": 4}
 _START_AND_END = Cost(events=(2, 2))
 _MAP_RUN = Cost(events=(2, 2))  # it is started and succeeds
@@ -75,15 +76,21 @@ class _Loops:
 
 def estimate(
     definition: Mapping[str, Any], items: int = 10, lengths: Mapping[str, int] | None = None,
-    parts: Mapping[str, Mapping[str, Any]] | None = None,
+    parts: Mapping[str, Mapping[str, Any]] | None = None, size: int | None = None,
 ) -> Estimate:
     """`lengths`: how many items the loops in these states have, where that is known. `parts`: machines that run parts of this
-    one, by their placeholders; events are those of the first.
+    one, by their placeholders; events are those of the first. `size`: bytes of all of them, if they have been counted.
     """
     machines = (definition, *(parts or {}).values())
-    size = sum(len(json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode()) for one in machines)
+    if size is None:
+        size = sum(map(byte_size, machines))
     cost = _START_AND_END + _machine(definition, _Loops(items, lengths or {}, parts or {}))
     return Estimate(sum(map(_count, machines)), size, cost, items)
+
+
+def byte_size(value: Any) -> int:
+    """Bytes of compact JSON in UTF-8, as AWS counts a definition."""
+    return len(_COMPACT.encode(value).encode())
 
 
 def executions(

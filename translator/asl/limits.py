@@ -5,12 +5,11 @@ https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
-from translator.asl.estimate import Estimate, estimate, executions, heaviest
+from translator.asl.estimate import Estimate, byte_size, estimate, executions, heaviest
 
 MAX_BYTES = 1024 * 1024  # UTF-8 bytes of a definition
 MAX_EVENTS = 25_000      # of the history of one Standard execution
@@ -68,13 +67,9 @@ def measures(
         if not express:
             found.append(Measure("history events of a child execution", state, events, MAX_EVENTS))
     seen: set[str] = set()
-    found += _states(definition, seen, frozenset(), express=kind == "EXPRESS", variables={})
+    large = figures.bytes >= NEAR * MAX_DATA
+    found += _states(definition, seen, frozenset(), express=kind == "EXPRESS", variables={}, large=large)
     return [one for one in found if one.share >= NEAR]
-
-
-def byte_size(value: Any) -> int:
-    """Bytes of compact JSON in UTF-8, as AWS counts a definition."""
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _largest(definition: Mapping[str, Any]) -> str:
@@ -85,41 +80,49 @@ def _largest(definition: Mapping[str, Any]) -> str:
 
 
 def _states(
-    machine: Mapping[str, Any], seen: set[str], unreachable: frozenset[str], *, express: bool, variables: dict[str, str]
+    machine: Mapping[str, Any], seen: set[str], unreachable: frozenset[str], *, express: bool, variables: dict[str, str],
+    large: bool,
 ) -> Iterator[Measure]:
     """Measures of the states of a map. `unreachable`: variables outside of the Distributed Map around, which no state inside
-    can read; `variables`: all that are assigned around or here, with the state that does.
+    can read; `variables`: all that are assigned around or here, with the state that does; `large`: whether all states
+    together have so many bytes that one of them may be near the limit of data.
     """
     own = dict(variables)
-    for name, state in machine["States"].items():
-        for variable in _assigned(state):
+    assigned = {name: _assigned(state) for name, state in machine["States"].items()}
+    for name, names in assigned.items():
+        for variable in names:
             own.setdefault(variable, name)
     for name, state in machine["States"].items():
-        yield Measure("characters of a state's name", name, len(name), MAX_NAME)
+        if len(name) >= NEAR * MAX_NAME:
+            yield Measure("characters of a state's name", name, len(name), MAX_NAME)
         if name in seen:
             yield Measure("states of one name", name, 2, 1)
         seen.add(name)
-        yield from _one(name, state, unreachable, express=express)
+        heavy = large and byte_size(state) >= NEAR * MAX_DATA
+        yield from _one(name, state, assigned[name], unreachable, express=express, heavy=heavy)
         for branch in state.get("Branches", ()):
-            yield from _states(branch, seen, unreachable, express=express, variables=own)
+            yield from _states(branch, seen, unreachable, express=express, variables=own, large=heavy)
         processor = state.get("ItemProcessor")
         if processor is None:
             continue
         config = processor.get("ProcessorConfig", {})
         if config.get("Mode") == "DISTRIBUTED":
             yield from _states(
-                processor, seen, frozenset(own), express=config.get("ExecutionType") == "EXPRESS", variables={}
+                processor, seen, frozenset(own), express=config.get("ExecutionType") == "EXPRESS", variables={}, large=heavy
             )
         else:
-            yield from _states(processor, seen, unreachable, express=express, variables=own)
+            yield from _states(processor, seen, unreachable, express=express, variables=own, large=heavy)
 
 
-def _one(name: str, state: Mapping[str, Any], unreachable: frozenset[str], *, express: bool) -> Iterator[Measure]:
-    for key in _TEMPLATES:
+def _one(
+    name: str, state: Mapping[str, Any], assigned: Set[str], unreachable: frozenset[str], *, express: bool, heavy: bool
+) -> Iterator[Measure]:
+    for key in _TEMPLATES if heavy else ():
         if key in state:
             yield Measure(f"bytes of {key}", name, byte_size(state[key]), MAX_DATA)
-    for variable in _assigned(state):
-        yield Measure("characters of a variable's name", name, len(variable), MAX_NAME)
+    for variable in assigned:
+        if len(variable) >= NEAR * MAX_NAME:
+            yield Measure("characters of a variable's name", name, len(variable), MAX_NAME)
     if state["Type"] == "Map":
         distributed = state["ItemProcessor"].get("ProcessorConfig", {}).get("Mode") == "DISTRIBUTED"
         wanted = state.get("MaxConcurrency", 0)
@@ -143,7 +146,7 @@ def _one(name: str, state: Mapping[str, Any], unreachable: frozenset[str], *, ex
 
 
 def _assigned(state: Mapping[str, Any]) -> set[str]:
-    rules = [*state.get("Choices", ()), *state.get("Catch", ())]
+    rules = (*state.get("Choices", ()), *state.get("Catch", ()))
     return {variable for one in (state, *rules) for variable in one.get("Assign", ())}
 
 

@@ -12,9 +12,10 @@ from translator.asl.block import Block, Machine, Origin, State, close
 from translator.asl.claims import claim_rules
 from translator.asl.distribution import Distribution, distribute
 from translator.asl.emit import body_block, emit
+from translator.asl.estimate import byte_size
 from translator.asl.failures import CAUSE, error_from, left_inside, name_failed_steps, tells_statuses
 from translator.asl.fuse import fuse
-from translator.asl.limits import HANDLED, MAX_BYTES, MAX_EVENTS, byte_size
+from translator.asl.limits import HANDLED, MAX_BYTES, MAX_EVENTS
 from translator.asl.ordering import Arrangement, Ordering
 from translator.asl.parts import AIM, Cut
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, runs
@@ -52,6 +53,7 @@ class Emitted:
     parts: Mapping[str, Mapping[str, Any]]  # placeholder -> a state machine that runs a part of the body
     arrangements: tuple[Arrangement, ...] = ()  # of the scopes that are not series-parallel
     layouts: Mapping[str, Layout] = field(default_factory=dict)  # by the scope's key
+    sizes: tuple[int, ...] = ()  # bytes of each of `machines`
 
     @property
     def machines(self) -> tuple[Mapping[str, Any], ...]:
@@ -81,10 +83,10 @@ def emit_machine(
     whole = workflow.settings.execution == "express" or (size <= limit and events <= HANDLED * MAX_EVENTS)
     emitted = _emit(about, None if whole else aim)
     for _ in range(_TRIES):
-        largest = max(map(byte_size, emitted.machines))
+        largest = max(emitted.sizes)
         if largest <= HANDLED * limit or workflow.settings.execution == "express":
             break
-        if not whole and largest == byte_size(emitted.definition):
+        if not whole and largest == emitted.sizes[0]:
             break  # it does little more than to start the others
         if not whole:
             aim = replace(aim, bytes=aim.bytes * AIM * limit / largest, _known={})
@@ -170,6 +172,7 @@ def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
     return Emitted(
         definition, machine.origins, machine.functions, machine.workflows, machine.rollbacks,
         machine.lengths, machine.parts, tuple(ordering.arrangements), ordering.layouts,
+        tuple(map(byte_size, (definition, *machine.parts.values()))),
     )
 
 

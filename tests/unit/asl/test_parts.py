@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from translator.asl.limits import byte_size, measures
+from translator.asl.estimate import byte_size
+from translator.asl.limits import measures
 from translator.pipeline import Compilation, Source, compile_sources
 
 LIMIT = 40_000
