@@ -76,8 +76,8 @@ class Client:
                 raise
         return self._send("POST", "/workflows", models.WorkflowView, text, query={"dialect": dialect})
 
-    def publish(self, id: str, version: str | None = None) -> models.WorkflowDocument:
-        return self._send("POST", f"/workflows/{_part(id)}/publish", models.WorkflowDocument, query={"version": version})
+    def publish(self, id: str, version: str | None = None) -> models.PublishedDocument:
+        return self._send("POST", f"/workflows/{_part(id)}/publish", models.PublishedDocument, query={"version": version})
 
     def start(
         self, workflow: str, input: Mapping[str, Json], *, key: str | None = None, **more: Json

@@ -329,6 +329,11 @@ class WorkflowDocument(Given):
     revision: int
 
 
+class PublishedDocument(WorkflowDocument):
+    findings: list[FindingDocument] = []
+    """About the skills that it calls; errors among such refuse to publish."""
+
+
 class WorkflowPage(Given):
     items: list[WorkflowDocument]
     next: str | None

@@ -19,8 +19,9 @@ from functions.api import editing_models, models
 from functions.api.problems import InvalidBody, NotOffered, PreconditionFailed
 from functions.api.request import Cursor, Limit, Offset, PageNumber, PerPage, body_of, caller_of, header, paging, revision_of
 from functions.api.things import etag_of
-from functions.api.writing import answer, compiled, document, draft, finding, written_of
+from functions.api.writing import answer, compiled, document, draft, finding, of_skills, published_document, written_of
 from translator import editing
+from translator.diagnostics import Severity, TranslatorError
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 
@@ -138,27 +139,30 @@ def archive(workflow_id: str) -> models.WorkflowDocument:
 def validate(workflow_id: str, version: Version = None) -> list[models.FindingDocument]:
     settings, caller = caller_of(router)
     made = compiled(bootstrap.catalog(settings).definition(caller.tenant, workflow_id, version))
-    return [finding(found) for found in made.diagnostics]
+    return [finding(found) for found in (*made.diagnostics, *of_skills(made, settings, caller.tenant))]
 
 
 @router.post("/workflows/<workflow_id>/publish", tags=["workflows"], summary="Let new executions take a version")
-def publish(workflow_id: str, version: Version = None) -> models.WorkflowDocument:
+def publish(workflow_id: str, version: Version = None) -> models.PublishedDocument:
     settings, caller = caller_of(router)
     catalog = bootstrap.catalog(settings)
     record = catalog.get(caller.tenant, workflow_id)
     if record.status == "archived":
         raise InvalidTransition(f"{workflow_id} is archived")
-    wanted = catalog.definition(caller.tenant, workflow_id, version).version
+    definition = catalog.definition(caller.tenant, workflow_id, version)
+    found = of_skills(compiled(definition), settings, caller.tenant)
+    if any(each.severity is Severity.ERROR for each in found):
+        raise TranslatorError(found)
     bootstrap.functions(settings).invoke(
-        PUBLISHER, {"tenant": caller.tenant, "workflow": workflow_id, "version": wanted}
+        PUBLISHER, {"tenant": caller.tenant, "workflow": workflow_id, "version": definition.version}
     )
-    return document(catalog.get(caller.tenant, workflow_id))
+    return published_document(catalog.get(caller.tenant, workflow_id), found)
 
 
 @router.post("/workflows/<workflow_id>/rollback", tags=["workflows"], summary="Publish an earlier version again")
 def rollback(
     workflow_id: str, version: Version = None, body: models.Rollback = models.Rollback()
-) -> models.WorkflowDocument:
+) -> models.PublishedDocument:
     settings, caller = caller_of(router)
     catalog = bootstrap.catalog(settings)
     record = catalog.get(caller.tenant, workflow_id)

@@ -10,12 +10,14 @@ from urllib.parse import quote
 
 from aws_lambda_powertools.event_handler import Response
 
-from aslant import documents
+from aslant import documents, skill_calls
 from aslant.catalog import MAX_DEFINITION, Catalog, DefinitionRecord, WorkflowRecord, Written
 from aslant.errors import PayloadTooLarge, ValidationError
+from aslant.settings import Settings
 from functions.api import models
 from functions.api.things import etag_of
-from translator.diagnostics import Diagnostic
+from translator.diagnostics import Diagnostic, Findings
+from translator.passes.check_skills import check_skills
 from translator.pipeline import Compilation, compile_source
 
 _IN_A_PATH = re.compile(r"[-._~()'!*:@,;=+&$%<> \[\]{}|^\w]+")  # what the router takes for a part of a path
@@ -67,6 +69,17 @@ def answer(status: int, record: WorkflowRecord, text: str, made: Compilation) ->
 
 def document(record: WorkflowRecord) -> models.WorkflowDocument:
     return models.WorkflowDocument(**_columns(record))
+
+
+def published_document(record: WorkflowRecord, found: Sequence[Diagnostic]) -> models.PublishedDocument:
+    return models.PublishedDocument(**_columns(record), findings=[finding(each) for each in found])
+
+
+def of_skills(made: Compilation, settings: Settings, tenant: str) -> tuple[Diagnostic, ...]:
+    """What is wrong with the skills that a definition calls, by the registry as it is now."""
+    findings = Findings()
+    check_skills(made.workflow, skill_calls.known(settings, tenant), findings, unregistered=True)
+    return findings.sorted()
 
 
 def _columns(record: WorkflowRecord) -> dict[str, Any]:

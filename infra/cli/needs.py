@@ -17,6 +17,7 @@ from translator.expressions.tree import Attribute, Index, Literal, Name, Slot, w
 from translator.findings import running
 from translator.model.values import expressions_of
 from translator.model.workflow import Step
+from translator.passes.check_skills import named_skills
 from translator.passes.check_steps import plain
 from translator.pipeline import Compilation
 from translator.source import position_of
@@ -113,7 +114,10 @@ def _steps(compilation: Compilation) -> Iterator[Step]:
 def _skill(
     payload: Mapping[str, Any], label: str, step: Step | None, compilation: Compilation, settings: Settings
 ) -> Iterator[Lack]:
-    for name, path in _named(payload.get("config"), step.type if step is not None else ""):
+    kinds = (step.type,) if step is not None else ("skill", "agent")
+    for name, _, path in (each for kind in kinds for each in named_skills(payload.get("config"), kind)):
+        if name.startswith("{%"):  # only the run knows
+            continue
         try:
             if skills.find(name, settings.skills, settings.skill_modules):
                 continue
@@ -122,22 +126,6 @@ def _skill(
         at = compilation.workflow.at if step is None else position_of(step.source, path)
         message = str(skills.not_found(name, skills.names(settings.skills)))
         yield _lack("skill", name, label, message, "register it with --skills MODULE, or run with --simulate", at)
-
-
-def _named(config: Any, step_type: str) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    """The skills that a configuration names, and where: a skill step's own, or the tools of an agent."""
-    if not isinstance(config, Mapping):
-        return
-    found: list[tuple[Any, tuple[str | int, ...]]] = []
-    if step_type in ("skill", ""):
-        found.append((config.get("skill"), ("config", "skill")))
-    if step_type in ("agent", "") and isinstance(config.get("tools"), list):
-        for index, tool in enumerate(config["tools"]):
-            inner = isinstance(tool, Mapping)
-            found.append((tool.get("skill") if inner else tool, ("config", "tools", index, *(("skill",) if inner else ()))))
-    for name, path in found:
-        if isinstance(name, str) and not name.startswith("{%"):  # else a name that only the run knows
-            yield name, path
 
 
 def _secrets(

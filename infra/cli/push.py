@@ -38,7 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    from aslant import bootstrap
     from infra.cli.skill_findings import of_registry
     from translator.pipeline import MissingWorkflow
 
@@ -55,7 +54,7 @@ def execute(args: argparse.Namespace) -> int:
         return FINDINGS
 
     with connected(args) as target:
-        calls = of_registry(compilations, bootstrap.skill_store(target.settings).all(TENANT))
+        calls = of_registry(compilations, target.settings, TENANT)
         if calls:
             print_findings(calls, texts(sources), args.format, sys.stderr)
         if exit_code(calls, strict=args.strict):

@@ -173,6 +173,9 @@ def _push(client: Client, args: argparse.Namespace) -> int:
         text = source.text if isinstance(source.text, str) else source.text.decode()
         made = client.put(text, id=id, dialect=args.dialect)
         pushed.append(client.publish(made.id, made.latest))
+        for each in pushed[-1].findings:
+            place = f"{source.file}:{each.line}:{each.column}"
+            print(visible(f"{place}: {each.severity} {each.code} {each.message}"), file=sys.stderr)
     if args.json:
         put_json([one.model_dump() for one in pushed])
     else:

@@ -23,3 +23,6 @@ UNANSWERED = Rule("R006", Severity.WARNING, "approval that nobody answers",
     " `--approve '*'` says yes to all.")
 SKILL_DEPRECATED = Rule("R005", Severity.WARNING, "deprecated skill",
     "The skill still works, and will be taken away. Its description says what to use instead.")
+SKILL_IN_NO_REGISTRY = Rule("R007", Severity.WARNING, "skill that is in no registry",
+    "`aslant skills list` shows what a tenant's registry has. A Python function of the installation need not stand there; any"
+    " other skill that is not registered when the step runs fails it with SkillNotFound.")

@@ -8,38 +8,63 @@ from typing import Any
 from aslant.configs.check import UNKNOWN
 from aslant.errors import SkillNotFound
 from aslant.skill_specs import SkillSpec, argument_problems
+from aslant.skills import Entry
 from translator.diagnostics import Findings
 from translator.findings import running as rules
 from translator.model.workflow import Step, Workflow
 from translator.passes.check_steps import plain
 from translator.source import position_of
 
-Lookup = Callable[[str, str | None], SkillSpec | None]  # name and version -> its specification; raises SkillNotFound
+# Name and version -> the skill, or None for one that nobody registered; raises SkillNotFound when it may not be called.
+Lookup = Callable[[str, str | None], Entry | None]
+Path = tuple[str | int, ...]
 
 
-def check_skills(workflow: Workflow, lookup: Lookup, findings: Findings) -> None:
-    """Findings about every step that calls a skill which `lookup` knows; for others it gives None."""
+def check_skills(workflow: Workflow, lookup: Lookup, findings: Findings, *, unregistered: bool = False) -> None:
+    """Findings about all skills that steps call, and that agents have as tools; those that only the run knows are left out.
+
+    `unregistered`: a warning, too, about each that nobody registered.
+    """
     for step in _steps(workflow):
         config = plain(step.config)
-        if step.type != "skill" or not isinstance(config, Mapping):
-            continue
-        name, version = config.get("skill"), config.get("version")
-        if not isinstance(name, str) or version is not None and not isinstance(version, str):
-            continue  # only the run knows
-        try:
-            spec = lookup(name, version)
-        except SkillNotFound as error:
-            findings.add(rules.SKILL_NOT_CALLABLE, f"{step.id!r}: {error}", position_of(step.source, ("config", "skill")))
-            continue
-        if spec is None:
-            continue
-        if spec.status == "deprecated":
-            owner = f"{spec.owner} answers for it" if spec.owner else ""
-            findings.add(rules.SKILL_DEPRECATED, f"{step.id!r}: the skill {name} {spec.version} is deprecated",
-                position_of(step.source, ("config", "skill")), hint=owner)
-        for message in _problems(spec, config):
-            findings.add(rules.SKILL_ARGUMENTS, f"{step.id!r}: skill {name}: {message}",
-                position_of(step.source, ("config", "parameters")))
+        for name, version, path in named_skills(config, step.type):
+            at = position_of(step.source, path)
+            try:
+                entry = lookup(name, version)
+            except SkillNotFound as error:
+                findings.add(rules.SKILL_NOT_CALLABLE, f"{step.id!r}: {error}", at)
+                continue
+            if entry is None and unregistered:
+                findings.add(rules.SKILL_IN_NO_REGISTRY, f"{step.id!r}: nobody registered the skill {name}", at,
+                    hint="register it (`aslant skills add`), unless it is a Python function of the installation")
+            spec = entry.spec if entry is not None else None
+            if spec is None:
+                continue
+            if spec.status == "deprecated":
+                owner = f"{spec.owner} answers for it" if spec.owner else ""
+                message = f"{step.id!r}: the skill {name} {spec.version} is deprecated"
+                findings.add(rules.SKILL_DEPRECATED, message, at, hint=owner)
+            for message in _problems(spec, config) if step.type == "skill" else ():
+                findings.add(rules.SKILL_ARGUMENTS, f"{step.id!r}: skill {name}: {message}",
+                    position_of(step.source, ("config", "parameters")))
+
+
+def named_skills(config: Any, step_type: str) -> Iterator[tuple[str, str | None, Path]]:
+    """The skills that a configuration names, with their versions, and where: a skill step's own, or an agent's tools."""
+    if not isinstance(config, Mapping):
+        return
+    found: list[tuple[Any, Any, Path]] = []
+    if step_type == "skill":
+        found.append((config.get("skill"), config.get("version"), ("config", "skill")))
+    tools = config.get("tools") if step_type == "agent" else None
+    for index, tool in enumerate(tools if isinstance(tools, list) else ()):
+        if isinstance(tool, Mapping):
+            found.append((tool.get("skill"), tool.get("version"), ("config", "tools", index, "skill")))
+        else:
+            found.append((tool, None, ("config", "tools", index)))
+    for name, version, path in found:
+        if isinstance(name, str) and (version is None or isinstance(version, str)):
+            yield name, version, path
 
 
 def _problems(spec: SkillSpec, config: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from aslant import bootstrap
+from aslant.skill_specs import SkillSpec
 from infra.cli.errors import UsageError
 from infra.cli.publishing import publish_files
 from infra.cli.siblings import compile_with_siblings
@@ -163,3 +165,16 @@ def test_what_is_published_from_a_file_is_in_the_catalog_too(api: Api) -> None:
     api.call("PUT", "/workflows/filed", text.replace("hello", "ha"), tenant=TENANT)
     with pytest.raises(UsageError, match="filed 1.0.2 is a draft"):
         push(text.replace("1.0.0", "1.0.2"))
+
+
+def test_skills_are_looked_up_in_the_registry_before_a_version_is_published(api: Api) -> None:
+    store = bootstrap.skill_store(api.running.settings)
+    store.put("acme", SkillSpec(name="off", target="https://off.example.com", status="inactive"))
+    text = "dialect: canonical\nid: calls\nversion: 1.0.0\nsteps:\n  - {id: a, type: skill, config: {skill: %s}}\n"
+    api.call("POST", "/workflows", text % "off")
+    refused = api.call("POST", "/workflows/calls/publish")
+    assert (refused.status, [each["code"] for each in refused.body["errors"]]) == (422, ["R003"])
+    assert [each["code"] for each in api.call("POST", "/workflows/calls/validate").body] == ["R003"]
+    store.put("acme", SkillSpec(name="off", target="https://off.example.com", status="deprecated"))
+    published = api.call("POST", "/workflows/calls/publish").body
+    assert (published["published"], [each["code"] for each in published["findings"]]) == ("1.0.0", ["R005"])

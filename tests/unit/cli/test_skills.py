@@ -8,11 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from aslant import keys, skill_calls, skills
+from aslant import bootstrap, keys, skill_calls, skills
 from aslant.settings import Settings
+from aslant.skill_specs import SkillSpec
+from infra.cli import skill_findings
 from infra.cli import skills as command
 from infra.cli.main import main
 from tests.unit.moto_aws import moto_aws
+from translator.pipeline import Source, compile_sources
 
 MODULE = '''
 from aslant.skills import skill
@@ -118,6 +121,7 @@ steps:
   - {id: d, type: skill, config: {skill: old}}
   - {id: e, type: skill, config: {skill: "{{ input.any }}", parameters: {x: 1}}}
   - {id: f, type: skill, config: {skill: count, parameters: "{{ input.all }}"}}
+  - {id: h, type: agent, config: {prompt: Go, tools: [{skill: old}, gone, count, "{{ input.any }}"]}}
   - {id: g, type: skill, config: {skill: unknown}, compensation: {id: u, type: skill, config: {skill: count, parameters: {word: 1}}}}
 """
 
@@ -127,4 +131,22 @@ def test_calls_are_checked_before_a_run(module, tmp_path, capsys):
     path.write_text(STEPS)
     assert main(["validate", str(path), "--skills", module, "--format", "json"]) == 1
     found = [(each["code"], each["line"]) for each in json.loads(capsys.readouterr().out)["findings"] if each["code"][0] == "R"]
-    assert sorted(found) == sorted([("R004", 3), ("R004", 3), ("R004", 4), ("R003", 5), ("R005", 6), ("R004", 9)])
+    assert sorted(found) == sorted([("R004", 3), ("R004", 3), ("R004", 4), ("R003", 5), ("R005", 6), ("R005", 9), ("R003", 9),
+                                   ("R004", 10)])
+
+
+def test_what_a_tenant_has_is_checked_before_it_is_published(monkeypatch):
+    stored = {"acme": [SkillSpec(name="crm", target="https://crm", status="deprecated", version="1.0.0"),
+                       SkillSpec(name="off", target="https://off", status="inactive")]}
+    monkeypatch.setattr(bootstrap, "skill_store", lambda settings: SimpleNamespace(all=lambda tenant: stored.get(tenant, [])))
+    skills.register("here", lambda: 1)
+    names = ("crm", "off", "here", "nowhere")
+    compiled = compile_sources([Source(json.dumps({"dialect": "canonical", "id": "w", "steps": [
+        {"id": name, "type": "skill", "config": {"skill": name}} for name in names]}), "w.json")])
+    found = skill_findings.of_registry(compiled, Settings(), "acme")
+    assert {(each.code, str(each.severity), each.message.split("'")[1]) for each in found} == {
+        ("R005", "warning", "crm"), ("R003", "error", "off"), ("R007", "warning", "nowhere")}
+    other = skill_findings.of_registry(compiled, Settings(), "other")
+    assert sorted((each.code, each.message.split("'")[1]) for each in other) == [("R007", "crm"), ("R007", "nowhere"), ("R007", "off")]
+    # Modules that this process does not have hide nothing, and break nothing.
+    assert skill_findings.of_registry(compiled, Settings(skill_modules=("not_in_this_process",)), "acme") == found

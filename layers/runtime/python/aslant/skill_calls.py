@@ -64,6 +64,28 @@ def _registered(tenant: str, name: str, settings: Settings) -> list[SkillSpec]:
     return found
 
 
+def known(settings: Settings, tenant: str) -> Callable[[str, str | None], skills.Entry | None]:
+    """A look-up for checks before a run: as `lookup`, but None for a skill that nobody registered.
+
+    The registry is read once. A process without the installation's modules of skills knows none of their functions.
+    """
+    registered: dict[str, list[SkillSpec]] = {}
+    for spec in bootstrap.skill_store(settings).all(tenant):
+        registered.setdefault(spec.name, []).append(spec)
+
+    def find(name: str, version: str | None) -> skills.Entry | None:
+        try:
+            entry = skills.lookup(name, settings.skills, settings.skill_modules, version)
+        except ValidationError:  # modules that cannot be loaded here
+            entry = None
+        if entry is None:
+            chosen = pick(name, registered.get(name, ()), version)
+            entry = skills.Entry(chosen.target, chosen) if chosen is not None else None
+        return entry
+
+    return find
+
+
 def forget() -> None:
     """Drops what was read of the registry."""
     with _lock:
