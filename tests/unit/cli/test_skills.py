@@ -97,7 +97,7 @@ def test_register_in_a_catalog(monkeypatch, tmp_path, capsys):
         assert out(capsys, "list")[0] == 0
         assert out(capsys, "add", str(good))[1].out == "crm 1.0.0 is registered, active\n"
         code, said = out(capsys, "add", str(bad))
-        assert code == 1 and [word in said.err for word in ("target is no", "status must be one of", "skill 4", "skill 2: a container")] == [True] * 4
+        assert code == 1 and [word in said.err for word in ("target is no", "status must be one of", "skill 4", "d: a container")] == [True] * 4
         assert [one["name"] for one in json.loads(out(capsys, "list", "--json")[1].out)] == ["crm"]
         agent = tmp_path / "agent.json"
         agent.write_text(json.dumps({
