@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
+from schemathesis.generation.hypothesis.builder import HypothesisTestConfig, HypothesisTestMode, create_test
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_headers_conformance,
@@ -25,7 +26,11 @@ CHECKS = [
     schemathesis.checks.not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
     response_schema_conformance,
 ]
-schema = schemathesis.openapi.from_dict(json.loads(describe(app(), PREFIX)))
+
+
+@pytest.fixture(scope="module")
+def described() -> Any:
+    return schemathesis.openapi.from_dict(json.loads(describe(app(), PREFIX)))
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +38,23 @@ def caller(api: Api) -> dict[str, str]:
     return {"Authorization": f"Bearer {api.token(tenant='fuzz', seconds=3600)}"}
 
 
-@schema.parametrize()
-@settings(
-    max_examples=3, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-def test_every_operation(case: Any, api: Api, caller: dict[str, str]) -> None:
-    case.call_and_validate(base_url=api.running.api.url, headers=caller, checks=CHECKS, timeout=30)
+# Schemathesis's own plugin makes the requests of all operations while pytest collects, in each of its workers.
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("reads", [True, False], ids=["reads", "writes"])
+def test_every_operation(reads: bool, described: Any, api: Api, caller: dict[str, str]) -> None:
+    @settings(
+        max_examples=3, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def check(case: Any) -> None:
+        case.call_and_validate(base_url=api.running.api.url, headers=caller, checks=CHECKS, timeout=30)
+
+    operations = [found.ok() for found in described.get_all_operations()]
+    chosen = [operation for operation in operations if (operation.method.upper() == "GET") is reads]
+    assert len(chosen) > 10
+    config = HypothesisTestConfig(project=described.config, modes=list(HypothesisTestMode))
+    for operation in chosen:
+        create_test(operation=operation, test_func=check, config=config)()
 
 
 def test_it_is_served(api: Api) -> None:

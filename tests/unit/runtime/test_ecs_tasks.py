@@ -11,7 +11,6 @@ import boto3
 import pytest
 import requests
 from botocore.exceptions import ClientError
-from moto.ecs.models import ecs_backends
 from moto.moto_api import state_manager
 
 from aslant.adapters import clients, ecs_tasks
@@ -58,6 +57,8 @@ class Ecs:
         return self.client.stop_task(**request)
 
     def _tasks(self) -> dict[str, Any]:
+        from moto.ecs.models import ecs_backends  # takes a second, in every process that collects tests
+
         (backend,) = [each["us-east-1"] for each in ecs_backends.values()]
         return dict(backend.tasks["work"])
 
