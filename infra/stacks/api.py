@@ -55,7 +55,7 @@ class ApiStack(Stack):
         target = integrations.HttpLambdaIntegration("Function", function)
         tokens = authorizers.HttpJwtAuthorizer("Tokens", identity.issuer, jwt_audience=[identity.audience])
         api.add_routes(
-            path=f"{PREFIX}/{{proxy+}}", methods=[_method(name) for name in ("GET", "POST", "PUT", "DELETE")],
+            path=f"{PREFIX}/{{proxy+}}", methods=[_method(name) for name in sorted({method for method, _ in ROUTES})],
             integration=target, authorizer=tokens,
         )  # fmt: skip
         for (method, path), rule in ROUTES.items():

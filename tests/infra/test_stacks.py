@@ -186,9 +186,12 @@ def test_routes_without_a_token_are_those_that_the_function_leaves_open(assembly
         and not one["Properties"]["RouteKey"].startswith("$")  # of the WebSocket API: its function looks at the token
     }  # fmt: skip
     assert open_routes == {
-        "GET /health", "GET /ready", "GET /openapi.json", "GET /metrics", "GET /approvals/answer", "POST /approvals/answer",
+        "GET /health", "GET /ready", "GET /openapi.json", "GET /docs", "GET /metrics", "GET /approvals/answer", "POST /approvals/answer",
         "POST /api/v1/hooks/{hook_id}",
     }  # fmt: skip
+    proxied = {one["Properties"]["RouteKey"].partition(" ") for _, one in assembly.of_type("AWS::ApiGatewayV2::Route")}
+    methods = {method for method, _, path in proxied if path == "/api/v1/{proxy+}"}
+    assert methods == {"GET", "POST", "PUT", "PATCH", "DELETE"}
     (stage,) = [one["Properties"] for _, one in assembly.of_type("AWS::ApiGatewayV2::Stage", "api")]
     assert "AccessLogSettings" in stage and stage["DefaultRouteSettings"]["ThrottlingRateLimit"] == 50
 
