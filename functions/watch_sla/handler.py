@@ -36,8 +36,11 @@ def handler(event: Any, context: Any) -> dict[str, Any]:
             observability.log("ERROR", str(error), ids)
 
     if event.get("timeout"):
-        store, machines = bootstrap.execution_store(settings), bootstrap.machines(settings)
-        stopped = Timeouts(store, machines, bootstrap.timers(settings), now).look(event["tenant"], event["execution"])
+        watch_time = Timeouts(
+            bootstrap.execution_store(settings), bootstrap.machines(settings), bootstrap.timers(settings),
+            bootstrap.releases(settings), now,
+        )  # fmt: skip
+        stopped = watch_time.look(event["tenant"], event["execution"])
         return {"stopped": stopped}
     watch = sla.Watch(bootstrap.execution_store(settings), bootstrap.timers(settings), now, tell)
     return {"breached": watch.look(event["tenant"], event["execution"])}

@@ -128,10 +128,12 @@ class Outside:
         given = given.replace("<aws.scheduler.schedule-arn>", schedule.arn)
         if ":lambda:" in target["Arn"]:
             invoke_later(target["Arn"], given)
-        if not schedule.schedule_expression.startswith("at("):
-            return
-        schedule.fired = schedule.schedule_expression
-        if schedule.action_after_completion == "DELETE":
+        once = schedule.schedule_expression.startswith("at(")
+        if once:
+            schedule.fired = schedule.schedule_expression
+        else:
+            schedule.since = due.timestamp()  # what is made up for later comes after this
+        if once and schedule.action_after_completion == "DELETE":
             from moto.scheduler.exceptions import ScheduleNotFound
             from moto.scheduler.models import scheduler_backends
 

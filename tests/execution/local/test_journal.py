@@ -9,12 +9,15 @@ import random
 import sqlite3
 import threading
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from aslant import keys
+from aslant import keys, triggers
+from aslant.adapters.aws_scheduler import SchedulerTimers
 from infra.local.cloud import LocalCloud
 from infra.local.journal import Journal, JournalError
 
@@ -265,3 +268,26 @@ def test_a_process_that_is_killed_at_any_moment_loses_nothing_that_it_was_told_i
         assert all((pk, "s") in there for pk, sk in there if sk == "z")
         read = {name for kind, name, *_ in words if kind == "read"} | {each["dynamodb"]["Keys"]["pk"]["S"] for each in got}
         assert {pk for pk, _ in there} <= read
+
+
+def test_moments_that_passed_while_nothing_ran(journal):
+    """From 10:30 to 14:10 nothing runs: with `catch_up: none` nothing comes for it, with `last` the start of 14:00, once."""
+    def life(moment, seconds=0.3):
+        got: list = []
+        with LocalCloud(journal=journal, not_before=datetime.fromisoformat(f"2100-03-01T{moment}+00:00")) as cloud:
+            cloud.function(triggers.FUNCTION, lambda event, context: got.append((event["trigger"], event["at"])))
+            schedules = SchedulerTimers("us-east-1", "arn:aws:iam::123456789012:role/r")
+            if moment == "10:20:00":
+                facts = {"type": "schedule", "input": {}, "overlap": "allow", "enabled": True, "timezone": "UTC"}
+                release: Any = {"workflow": "flow", "triggers": [
+                    {"id": policy, "expression": "cron(0 * * * ? *)", "catch_up": policy, **facts} for policy in ("none", "last")
+                ]}
+                triggers.follow(schedules, SimpleNamespace(add=None, remove=None), "acme", None, release)
+            time.sleep(seconds)
+            assert cloud.settle()
+        return sorted(got)
+
+    assert life("10:20:00") == []
+    assert life("14:10:00") == [("last", "2100-03-01T14:00:00Z")]
+    assert life("14:20:00") == [], "what was made up for does not come again"
+    assert life("15:00:40") == [("last", "2100-03-01T15:00:00Z"), ("none", "2100-03-01T15:00:00Z")], "it is less than a minute late"

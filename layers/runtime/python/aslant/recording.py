@@ -163,8 +163,10 @@ class Recorder:
             execution = self._to(execution, held, f"its parent is {held}", release)
         if execution.status in _HELD:
             self._stop(notice, f"the execution is {execution.status}")
-        elif release is not None and execution.sla_due is not None and not execution.sla_breached:
-            sla.arm(self.timers, execution, release)  # once more, in case whoever started it got no further
+        else:
+            timeouts.Timeouts(self.store, self.machines, self.timers, self.releases, self.clock).again(execution, release)
+            if release is not None and execution.sla_due is not None and not execution.sla_breached:
+                sla.arm(self.timers, execution, release)  # once more, in case whoever started it got no further
         return execution
 
     def _end(self, execution: Execution, notice: Notice, release: Release | None) -> Execution:
