@@ -40,8 +40,17 @@ class Made:
     fails: bool = False  # something in it may fail and end it
 
 
+def _tells_errors(steps: Sequence[dict[str, Json]]) -> bool:
+    """Whether errors of loops' items may be part of what these steps give: their messages are no part of the reference."""
+    return any(
+        step.get("on_item_error") == "continue"
+        or _tells_errors([*step.get("steps", ()), *(inner for branch in step.get("branches", ()) for inner in branch["steps"])])
+        for step in steps
+    )
+
+
 class Maker:
-    def __init__(self, random: Random, workflow: str, children: Sequence[tuple[str, bool]] = ()) -> None:
+    def __init__(self, random: Random, workflow: str, children: Sequence[tuple[str, bool, bool]] = ()) -> None:
         self.random, self.workflow, self.children = random, workflow, children
         self.count = 0
         self.loops = 0
@@ -138,11 +147,11 @@ class Maker:
         if kind == "foreach":
             return self.foreach(id, seen, depth, safe)
         if kind == "child":
-            child, fails = self.random.choice(self.children)
+            child, fails, opaque = self.random.choice(self.children)
             step = {"id": id, "type": "workflow", "workflow": child, "input": {"n": self.hole(self.number(seen))}}
             if fails and (safe or self.chance(60)):
                 step["on_failure"] = "continue"
-            return step, [Read(f"steps.{id}.output", False), *status], fails and "on_failure" not in step
+            return step, status if opaque else [Read(f"steps.{id}.output", False), *status], fails and "on_failure" not in step
         return self.act(id, kind, seen, safe, own + status)
 
     def act(self, id: str, kind: str, seen: Sequence[Read], safe: bool, own: list[Read]) -> tuple[dict[str, Json], list[Read], bool]:
@@ -180,7 +189,7 @@ class Maker:
         risky = any(one.fails for one in branches)
         reads = [] if risky else [read for one in branches for read in one.reads]
         reads = [read for read in reads if self.chance(50)] + [Read(f"steps.{id}.status", False)]
-        if not risky:
+        if not risky and not any(_tells_errors(one.steps) for one in branches):
             reads.append(Read(f"steps.{id}.output", False))
         return step, reads, fails
 
@@ -210,7 +219,7 @@ class Maker:
         elif fails and (safe or self.chance(60)):
             step["on_failure"] = "continue"
             fails = False
-        reads = [Read(f"steps.{id}.status", False)] + ([] if body.fails else [Read(f"steps.{id}.output", False)])
+        reads = [Read(f"steps.{id}.status", False)] + ([] if body.fails or _tells_errors(body.steps) else [Read(f"steps.{id}.output", False)])
         return step, reads, fails
 
 
@@ -218,17 +227,17 @@ def make(seed: int, number: int) -> Case:
     name = f"{seed}-{number}"
     random = Random(name)
     definitions: list[dict[str, Json]] = []
-    children: list[tuple[str, bool]] = []
+    children: list[tuple[str, bool, bool]] = []  # name, whether it may fail, whether its output is unknown
     if random.random() < 0.25:
         child = f"w{number}c"
         definition, fails = _workflow(Random(random.random()), child, (), 4)
         definitions.append(definition)
-        children.append((child, fails))
+        children.append((child, fails, _tells_errors(definition["steps"])))
     main, _ = _workflow(random, f"w{number}", children, random.choice((3, 5, 8, 12)))
     return Case(name, [main, *definitions], {"n": random.randrange(20)})
 
 
-def _workflow(random: Random, id: str, children: Sequence[tuple[str, bool]], length: int) -> tuple[dict[str, Json], bool]:
+def _workflow(random: Random, id: str, children: Sequence[tuple[str, bool, bool]], length: int) -> tuple[dict[str, Json], bool]:
     maker = Maker(random, id, children)
     body = maker.steps(length, 2, [])
     definition: dict[str, Json] = {
