@@ -106,6 +106,7 @@ def _order(compilation: Compilation, compared: Mapping[str, Figures]) -> Rows:
     unit = "s" if compilation.workflow.settings.durations else "steps in a row"
     for each in compilation.arrangements:
         tokens = f", {each.tokens} token{'s' if each.tokens != 1 else ''}" if each.tokens else ""
+        tokens += f", {each.turns} steps in turn" if each.turns else ""
         where = f" in {visible(each.scope)}" if each.scope else ""
         why = f": {visible(each.reason)}" if each.reason else ""
         rows.append(("order", f"{each.strategy}{tokens}{where}{why}"))

@@ -1,6 +1,6 @@
 """Graphs compiled to state machines, which a simulator runs: makespan, states entered, events, compile time.
 
-    python -m tests.bench.gated [CORPUS.jsonl.gz] [--draws N] [--large N]
+    python -m tests.bench.gated [CORPUS.jsonl.gz] [--draws N] [--large N] [--at-once K]…
 
 Everything is read off the emitted machines. A corpus is one of `tests.bench.strategies`; the environment variable
 ASLANT_GRAPHS names one too, and without either graphs are drawn.
@@ -27,16 +27,22 @@ def main() -> None:
     parser.add_argument("corpus", nargs="?", default=os.environ.get("ASLANT_GRAPHS"))
     parser.add_argument("--draws", type=int, default=3, help="draws of durations for each graph and spread")
     parser.add_argument("--large", type=int, default=10_000, help="steps of the graphs that compile time is measured on")
+    parser.add_argument("--at-once", type=int, action="append", default=[], help="measure with at most so many steps at once")
     asked = parser.parse_args()
     graphs = load(asked.corpus) if asked.corpus else drawn_graphs()
+    for limit in asked.at_once:
+        for strategy in ("levels", "exact"):
+            measure_bounded(graphs, strategy, limit, asked.draws)
+    if asked.at_once:
+        return
     for strategy in ("levels", "exact", "hinted"):
         measure(graphs, strategy, asked.draws)
     if asked.large:
         large(asked.large)
 
 
-def definition(preds: Sequence[Sequence[int]], strategy: str, seconds: Sequence[float] | None = None) -> str:
-    settings = f"strategy: {strategy}"
+def definition(preds: Sequence[Sequence[int]], strategy: str, seconds: Sequence[float] | None = None, limit: int = 0) -> str:
+    settings = f"strategy: {strategy}" + (f", max_parallel: {limit}" if limit else "")
     if seconds is not None:
         settings += ", durations: {" + ", ".join(f"s{step}: {own}" for step, own in enumerate(seconds)) + "}"
     rows = [
@@ -76,6 +82,33 @@ def measure(graphs: Sequence[Graph], strategy: str, draws: int) -> None:
         f"  states entered a step {statistics.fmean(states):.3f}, not series-parallel {statistics.fmean(hard):.3f},"
         f" measured {statistics.fmean(measured):.3f}; {plain} series-parallel graphs with more than steps and Parallels;"
         f" {cut} cut into several machines"
+    )
+
+
+def measure_bounded(graphs: Sequence[Graph], strategy: str, limit: int, draws: int) -> None:
+    """Graphs that are wider than `limit`; makespan by the longer of the critical path and the work of each of `limit` workers."""
+    ratios: dict[float, list[float]] = {0.0: [], 0.3: [], 1.0: []}
+    states, calls = [], []
+    for number, graph in enumerate(graphs):
+        draw = random.Random(number)
+        (free,) = compile_sources([Source(definition(graph.preds, "exact"))])
+        if _run(free, [1.0] * len(graph.preds)).most <= limit or free.parts:
+            continue
+        (one,) = compile_sources([Source(definition(graph.preds, strategy, None, limit))])
+        for spread, found in ratios.items():
+            for _ in range(draws if spread else 1):
+                seconds = [own * draw.lognormvariate(0, spread) for own in graph.seconds]
+                run = _run(one, seconds)
+                if run.most > limit:
+                    raise SystemExit(f"{graph.name}: {run.most} steps at once")
+                if shortest := max(ideal(graph.preds, seconds)[1], sum(seconds) / limit):
+                    found.append(run.makespan / shortest)
+        states.append(_run(one, graph.seconds).states / len(graph.preds))
+        calls.append(one.estimate.cost.lambda_calls[1] / len(graph.preds))
+    rows = [f"{spread:g}: {statistics.fmean(found):.3f} mean {max(found):.2f} most" for spread, found in ratios.items()]
+    print(
+        f"{strategy}, {limit} at once: {len(states)} graphs; makespan by the least possible, spread {'; '.join(rows)};"
+        f" states entered a step {statistics.fmean(states):.2f}, Lambda calls {statistics.fmean(calls):.2f}"
     )
 
 

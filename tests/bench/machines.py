@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
+from aslant.gates import Pool, turned
 from translator.asl.block import Origin
 
 GATE = "${gate}"
@@ -27,6 +28,7 @@ class Run:
     makespan: float = -1.0
     failed: bool = False
     states: int = 0
+    most: int = 0  # steps at once
 
 
 @dataclass(slots=True, eq=False)
@@ -36,6 +38,7 @@ class _Walk:
     moves: Iterator[tuple[str, Any]]
     parent: _Walk | None
     children: list[_Walk] = field(default_factory=list)
+    ready: list[Mapping[str, Any]] = field(default_factory=list)  # branches that a limit holds back
     open: int = 0
     stopped: bool = False
 
@@ -59,6 +62,8 @@ class Machine:
         self.done: dict[str, set[str]] = {}
         self.arrived: dict[str, set[str]] = {}
         self.blocked: dict[str, tuple[int, _Walk]] = {}
+        self.pools: dict[str, Pool] = {}
+        self.running = 0
         self.events: list[tuple[float, int, Callable[[], None]]] = []
         self.number, self.now = 0, 0.0
 
@@ -96,15 +101,19 @@ class Machine:
         if kind == "after":
             self._at(what, lambda: self._go(walk))
         elif kind == "token":
-            gate, need = what
-            if len(self.arrived.get(gate, ())) >= need:
+            gate, need, turn = what
+            count = len(self.arrived.get(gate, ()))
+            if count >= need:
                 self._at(0.0, lambda: self._go(walk))
-            else:
-                self.blocked[gate] = (need, walk)
+                return
+            self.blocked[gate] = (need, walk)
+            if turn is not None and count == need - 1:
+                self._turn(turn, asks=(turn["priority"], gate))
         else:
-            walk.open = len(what)
-            walk.children = []
-            for branch in what:
+            branches, at_once = what
+            walk.open = len(branches)
+            walk.children, walk.ready = [], list(branches[at_once:])
+            for branch in branches[:at_once]:
                 self._begin(branch, walk)
 
     def _ended(self, walk: _Walk) -> None:
@@ -113,6 +122,8 @@ class Machine:
             self.run.makespan = self.now
             return
         walk.parent.open -= 1
+        if walk.parent.ready:
+            self._begin(walk.parent.ready.pop(0), walk.parent)
         if not walk.parent.open:
             parent = walk.parent
             self._at(0.0, lambda: self._go(parent))
@@ -130,10 +141,18 @@ class Machine:
             stack.extend(one.children)
         self._go(parent, error=True)
 
-    def _signal(self, gate: str, by: str) -> None:
+    def _signal(self, gate: str, by: str, need: int = 0, turn: Mapping[str, Any] | None = None) -> None:
         self.arrived.setdefault(gate, set()).add(by)
-        if gate in self.blocked and len(self.arrived[gate]) >= self.blocked[gate][0]:
+        count = len(self.arrived[gate])
+        if gate in self.blocked and count >= self.blocked[gate][0]:
             self._go(self.blocked.pop(gate)[1])
+        elif turn is not None and gate in self.blocked and count == need - 1:
+            self._turn(turn, asks=(turn["priority"], gate))
+
+    def _turn(self, of: Mapping[str, Any], asks: tuple[float, str] | None = None, gives: str | None = None) -> None:
+        self.pools[of["pool"]], told = turned(self.pools.get(of["pool"], Pool()), of["limit"], asks=asks, gives=gives)
+        for gate in told:
+            self._at(self.hop(), lambda gate=gate: self._signal(gate, "turn"))  # type: ignore[misc]
 
     def _walk(self, machine: Mapping[str, Any], walk: _Walk) -> Iterator[tuple[str, Any]]:
         name = machine["StartAt"]
@@ -153,12 +172,17 @@ class Machine:
                     self.run.start[origin.step] = self.run.end[origin.step] = self.now
             elif kind == "Parallel":
                 try:
-                    yield "fork", state["Branches"]
+                    yield "fork", (state["Branches"], len(state["Branches"]))
+                except _Failed:
+                    following = _caught(state)
+            elif kind == "Map":
+                try:
+                    yield "fork", (_iterations(state), state["MaxConcurrency"])
                 except _Failed:
                     following = _caught(state)
             elif kind == "Task" and "StateMachineArn" in state["Arguments"]:
                 try:
-                    yield "fork", [self.parts[state["Arguments"]["StateMachineArn"][2:-1]]]
+                    yield "fork", ([self.parts[state["Arguments"]["StateMachineArn"][2:-1]]], 1)
                 except _Failed:
                     following = str(state["Catch"][0]["Next"])
             elif kind == "Task" and state["Arguments"]["FunctionName"] == GATE:
@@ -166,7 +190,10 @@ class Machine:
             elif kind == "Task":
                 step = origin.step
                 self.run.start[step] = self.now
+                self.running += 1
+                self.run.most = max(self.run.most, self.running)
                 yield "after", self.seconds[step]
+                self.running -= 1
                 self.run.end[step] = self.now
                 self.run.status[step] = "failed" if step in self.fails else "completed"
                 if step in self.fails:
@@ -176,11 +203,22 @@ class Machine:
             name = following
 
     def _gate(self, config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        for signal in config.get("signals", ()):
-            gate, by = signal["gate"], signal["by"]
-            self._at(self.hop(), lambda gate=gate, by=by: self._signal(gate, by))  # type: ignore[misc]
+        if "gives" in config:
+            self._turn(config["gives"], gives=config["gives"]["gate"])
+        for one in config.get("signals", ()):
+            self._at(self.hop(), lambda one=one: self._signal(one["gate"], one["by"], one["need"], one.get("turn")))  # type: ignore[misc]
         if "wait" in config:
-            yield "token", (config["wait"]["gate"], config["wait"]["need"])
+            wait = config["wait"]
+            yield "token", (wait["gate"], wait["need"], wait.get("turn"))
+
+
+def _iterations(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A bounded Map over the numbers of its branches, each as a machine of its own."""
+    inner = state["ItemProcessor"]
+    pick = inner["States"][inner["StartAt"]]
+    starts = [*(rule["Next"] for rule in pick["Choices"]), pick["Default"]]
+    assert state["Items"] == [*range(len(starts))]
+    return [{"StartAt": start, "States": inner["States"]} for start in starts]
 
 
 def _caught(state: Mapping[str, Any]) -> str:

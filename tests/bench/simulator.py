@@ -98,7 +98,7 @@ class Simulator:
                 self._at(self.now, branch)
         elif kind == "place":
             assert isinstance(what, int) and self.layout.slots
-            heappush(self.queue, (-self.layout.slots.priority[what], what, branch))
+            heappush(self.queue, (-(self.layout.slots.priority[what] or 0.0), what, branch))
             self._fill()
         elif kind == "fork":
             assert isinstance(what, Branches)
@@ -134,14 +134,15 @@ class Simulator:
                 continue
             assert isinstance(part, Leaf), "a series directly inside of a series"
             step = part.step < self.layout.steps
-            if part.step in self.gated or slots and step:
+            placed = step and slots is not None and slots.priority[part.step] is not None
+            if part.step in self.gated or placed:
                 if not shared:
                     run.states += 1
                     yield "after", self.state
                 shared = False
                 if part.step in self.gated:
                     yield "token", part.step
-                if slots and step:
+                if placed:
                     yield "place", part.step
             if step:
                 run.states += 1
@@ -152,15 +153,15 @@ class Simulator:
                 yield "after", self.durations[part.step] + self.state
                 self.running -= 1
                 run.end[part.step] = self.now
-            if part.step in self.targets or slots and step:
-                silent = part.step in self.layout.vocal and not slots  # the step's own state sends the signals
+            if part.step in self.targets or placed:
+                silent = part.step in self.layout.vocal and not placed  # the step's own state sends the signals
                 if not shared and not silent:
                     run.states += 1
                     yield "after", self.state
                 shared = not silent
                 for target in self.targets.get(part.step, ()):
                     self._at(self.now + self.hop, target)
-                if slots and step:
+                if placed:
                     self.free += 1
                     self._fill()
 

@@ -13,6 +13,7 @@ import sys
 from tests.fuzz.shrink import shrink
 from tests.fuzz.workflow_cases import Case, make
 from tests.fuzz.workflow_runs import problems
+from translator.pipeline import MissingWorkflow
 
 BATCH = 40
 SHRINK = 90.0  # seconds for each case that differs
@@ -29,7 +30,7 @@ def smaller(case: Case) -> Case | None:
     def shows(text: str | bytes) -> bool:
         try:
             found = problems([read(text)]).get("shrunk", [])
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, MissingWorkflow):
             return False
         return bool(found) and not found[0].startswith(("refused", "the reference raised"))
 

@@ -18,13 +18,27 @@ if TYPE_CHECKING:
     from translator.asl.plan import Frame
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A step's turn among those of which at most `limit` run at once. Its waiting point is `gate`."""
+
+    pool: str
+    gate: str
+    limit: int
+    priority: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Token:
-    """A signal that is sent at the place `by` and waited for at the waiting point `gate`, which needs `need` of them."""
+    """A signal that is sent at the place `by` and waited for at the waiting point `gate`, which needs `need` of them.
+
+    With `turn` the waiting point's turn has to come as well, which is one of `need`.
+    """
 
     by: str
     gate: str
     need: int
+    turn: Turn | None = None
 
 
 @dataclass(slots=True)
@@ -51,6 +65,7 @@ class Arrangement:
     tokens: int
     added: bool
     reason: str = ""
+    turns: int = 0  # steps that wait for their turn, where at most so many run at once
 
 
 @dataclass(slots=True)
@@ -63,6 +78,7 @@ class Ordering:
     wired: dict[str, Wired] = field(default_factory=dict)
     arrangements: list[Arrangement] = field(default_factory=list)
     layouts: dict[str, Layout] = field(default_factory=dict)  # by the scope's key
+    turns: dict[str, Turn] = field(default_factory=dict)  # by step
 
     def layout(self, scope: Scope, limit: int | None) -> Layout | None:
         reason = self.obstacle(scope)
@@ -74,10 +90,14 @@ class Ordering:
         self.layouts[scope.key] = layout
         if not reason and layout.added and limit is not None:
             reason = f"at most {limit} steps run at once"
+        turns = _turns(scope, layout)
+        self.turns |= turns
         if layout.strategy:
-            self.arrangements.append(Arrangement(scope.key, layout.strategy, len(layout.tokens), layout.added, reason))
+            self.arrangements.append(
+                Arrangement(scope.key, layout.strategy, len(layout.tokens), layout.added, reason, len(turns))
+            )
         if layout.tokens:
-            self.wired[scope.key] = _wired(scope, layout)
+            self.wired[scope.key] = _wired(scope, layout, turns)
         return layout
 
     def obstacle(self, scope: Scope) -> str:
@@ -165,7 +185,16 @@ def _entered_again(step: Step, workflow: Workflow) -> bool:
     return any(reaction.retries or reaction.action == "escalate" for reaction in reactions(step, workflow))
 
 
-def _wired(scope: Scope, layout: Layout) -> Wired:
+def _turns(scope: Scope, layout: Layout) -> dict[str, Turn]:
+    if layout.slots is None:
+        return {}
+    return {
+        step.id: Turn(f"*{scope.key}", f"={step.id}", layout.slots.limit, priority)
+        for step, priority in zip(scope.steps, layout.slots.priority, strict=True) if priority is not None
+    }
+
+
+def _wired(scope: Scope, layout: Layout, turns: Mapping[str, Turn]) -> Wired:
     names: dict[int, str] = {}
     for ends in layout.tokens:
         for place in ends:
@@ -175,7 +204,11 @@ def _wired(scope: Scope, layout: Layout) -> Wired:
     for _, target in layout.tokens:
         need[target] = need.get(target, 0) + 1
     prefix = {place: f"{'+' if place >= len(scope.steps) else '='}{name}" for place, name in names.items()}
-    tokens = [Token(prefix[source], prefix[target], need[target]) for source, target in layout.tokens]
+    waiting = {place: turns.get(scope.steps[place].id) for place in need if place < len(scope.steps)}
+    tokens = [
+        Token(prefix[source], prefix[target], need[target] + (waiting.get(target) is not None), waiting.get(target))
+        for source, target in layout.tokens
+    ]
     wired = Wired(scope, layout, tokens, Routes(layout))
     for token, (source, target) in zip(tokens, layout.tokens, strict=True):
         wired.signals.setdefault(source, []).append(token)

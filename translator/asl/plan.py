@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from translator.asl.ordering import Ordering, Token, is_instant
+from translator.asl.ordering import Ordering, Token, Turn, is_instant
 from translator.expressions.failing import may_fail
 from translator.expressions.tree import Node
 from translator.graph.scope import Live, Scope
@@ -110,11 +110,16 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gate:
-    """A place where signals are sent to other branches, and then others' are waited for; either may be none."""
+    """A place where signals are sent to other branches, and then others' are waited for; either may be none.
+
+    Before all, a step ends its turn (`gives`); after all, the next one waits for its own (`takes`), unless signals bring it.
+    """
 
     signals: tuple[Token, ...]
     waits: tuple[Token, ...]
     frame: Frame
+    takes: Turn | None = None
+    gives: Turn | None = None
 
 
 Plan = Run | Sequence | Fork | Arms | Guarded | Gate
@@ -147,10 +152,18 @@ class Planner:
             live = _needed(scope, region, context)
             if live is not None:
                 return self.guarded(scope, live, [region], frame)
-            return self.run(scope, region.step, frame)
+            return self.in_turn(scope, region.step, frame)
         if isinstance(region, Series):
             return self.series(scope, list(region.parts), context, frame)
         return self.branches(scope, region, context, frame)
+
+    def in_turn(self, scope: Scope, index: int, frame: Frame) -> Plan:
+        """A step, between the states in which it waits for its turn and ends it, where it has one."""
+        run = self.run(scope, index, frame)
+        turn = self.ordering.turns.get(run.step.id)
+        if turn is None:
+            return run
+        return Sequence((Gate((), (), frame, takes=turn), run, Gate((), (), frame, gives=turn)))
 
     def run(self, scope: Scope, index: int, frame: Frame) -> Run:
         step = scope.steps[index]
@@ -188,7 +201,7 @@ class Planner:
                 continue
             live = _needed(scope, part, context)
             if live is None:
-                plans.append(self.region(scope, part, context, frame))
+                _add(plans, self.region(scope, part, context, frame))
                 position += 1
                 continue
             end = position + 1
@@ -215,18 +228,17 @@ class Planner:
         waits, signals = tuple(wired.waits.get(part.step, ())), tuple(wired.signals.get(part.step, ()))
         wired.waited_in.update(dict.fromkeys(waits, frame))
         wired.sent_in.update(dict.fromkeys(signals, frame))
+        turn = None
         if waits:
-            last = plans[-1] if plans else None
-            if isinstance(last, Gate) and not last.waits:
-                plans[-1] = Gate(last.signals, waits, frame)
-            else:
-                plans.append(Gate((), waits, frame))
+            turn = waits[0].turn
+            _add(plans, Gate((), waits, frame))
         if part.step < len(scope.steps):
             live = _needed(scope, part, context)
-            run = self.run(scope, part.step, frame)
-            plans.append(run if live is None else self.when_live(scope, live, run, frame))
-        if signals:
-            plans.append(Gate(signals, (), frame))
+            # A turn that signals bring comes and ends whether the step runs or not.
+            inner = self.in_turn(scope, part.step, frame) if turn is None else self.run(scope, part.step, frame)
+            _add(plans, inner if live is None else self.when_live(scope, live, inner, frame))
+        if signals or turn is not None:
+            _add(plans, Gate(signals, (), frame, gives=turn))
 
     def pieces(self, scope: Scope, groups: list[list[Tree]], context: Live, frame: Frame) -> Plan:
         """Groups of parts in sequence, each a machine of its own, and so are as many of them as one machine can start."""
@@ -318,6 +330,16 @@ class Planner:
         return Arms(scope.steps[choice], tuple(arms), frame)
 
 
+def _add(plans: list[Plan], plan: Plan) -> None:
+    """Adds to a sequence; a gate that only tells others and the one that follows it at once are one state."""
+    for part in plan.parts if isinstance(plan, Sequence) else (plan,):
+        last = plans[-1] if plans else None
+        if isinstance(part, Gate) and isinstance(last, Gate) and not last.waits and last.takes is None and part.gives is None:
+            plans[-1] = Gate((*last.signals, *part.signals), part.waits, part.frame, part.takes, last.gives)
+        else:
+            plans.append(part)
+
+
 def last_steps(scope: Scope) -> tuple[tuple[Step, ...], bool]:
     """The steps that give what a list of steps gives: those that nothing follows, choices aside; and whether at most one of
     them runs, which only a choice of the definition's own tells.
@@ -348,16 +370,8 @@ def _uncaught(step: Step) -> Iterator[Node]:
 
 def _needed(scope: Scope, region: Tree, context: Live) -> frozenset[tuple[int, str]] | None:
     """The outcomes that all of `region` hangs on, and some step of it on all of them, unless `context` already implies them."""
-    found: set[tuple[int, str]] = set()
-    lives = [scope.live[step] for step in leaves(region) if step < len(scope.steps)]
-    for live in lives:
-        if live is None:
-            return None
-        found |= live
-    union = scope.simplified(frozenset(found))
-    if union is None or scope.refines(context, union) or union not in lives:
-        return None
-    return union
+    union = scope.whole(step for step in leaves(region) if step < len(scope.steps))
+    return None if union is None or scope.refines(context, union) else union
 
 
 def _within(scope: Scope, region: Tree, live: Live) -> bool:

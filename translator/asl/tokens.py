@@ -1,7 +1,8 @@
 """The order that tokens give, read from a finished machine. Shares nothing with what made it.
 
 A gate is right when as many signals are sent as its wait needs, each from a state of its own, and when no way through the
-machine passes by any of these states, failures aside: then the wait ends, and what follows it follows every signal.
+machine passes by any of these states, failures aside: then the wait ends, and what follows it follows every signal. One signal
+less is sent where the gate's turn has to come as well; then the turn is over on every way on.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class States(Protocol):
 class _Gate:
     bit: int
     need: int = 0
+    turn: Mapping[str, Any] | None = None
     waits: list[tuple[Path, str]] = field(default_factory=list)
     signals: dict[str, list[tuple[Path, str]]] = field(default_factory=dict)
 
@@ -37,6 +39,7 @@ class Tokens:
     maps: Mapping[Path, States]
     failing: Set[str]
     _gates: dict[str, _Gate] = field(default_factory=dict)
+    _endings: dict[str, list[tuple[Path, str, Mapping[str, Any]]]] = field(default_factory=dict)  # of turns, by gate
     _before: dict[tuple[Path, str], int] = field(default_factory=dict)  # gates waited for before a state
     _after: dict[tuple[Path, str], int] = field(default_factory=dict)  # gates signalled after a state
     _follow: list[int] = field(default_factory=list)  # by gate: what is signalled after its wait
@@ -51,8 +54,12 @@ class Tokens:
                     self._gate(signal["gate"]).signals.setdefault(signal["by"], []).append((path, name))
                     self._gate(signal["gate"]).need = signal["need"]
                 if "wait" in config:
-                    self._gate(config["wait"]["gate"]).waits.append((path, name))
-                    self._gate(config["wait"]["gate"]).need = config["wait"]["need"]
+                    gate = self._gate(config["wait"]["gate"])
+                    gate.waits.append((path, name))
+                    gate.need = config["wait"]["need"]
+                    gate.turn = config["wait"].get("turn")
+                if "gives" in config:
+                    self._endings.setdefault(config["gives"]["gate"], []).append((path, name, config["gives"]))
         if self._gates:
             self._spread()
 
@@ -61,8 +68,11 @@ class Tokens:
         for name, gate in self._gates.items():
             if len(gate.waits) != 1:
                 yield f"{len(gate.waits)} states wait at the gate {name!r}"
-            if len(gate.signals) != gate.need:
+            yield from self._turn_problems(name, gate)
+            if len(gate.signals) != gate.need - (gate.turn is not None):
                 yield f"the gate {name!r} needs {gate.need} signals and gets {len(gate.signals)}"
+            if not gate.signals:
+                continue  # nobody but the gate itself asks for its turn, so it may be passed by
             places = [*gate.waits, *(place for sent in gate.signals.values() for place in sent)]
             if len(set(places)) < len(places) or any(len(sent) > 1 for sent in gate.signals.values()):
                 yield f"a signal of the gate {name!r} is sent twice"
@@ -72,12 +82,23 @@ class Tokens:
                 if any(
                     one["need"] != gate.need for one in (*config.get("signals", ()), config.get("wait", {"need": gate.need}))
                     if one.get("gate") == name
-                ):
+                ) or any(one.get("turn") != gate.turn for one in config.get("signals", ()) if one["gate"] == name):
                     yield f"the state {state!r} has another number of signals for the gate {name!r}"
                 if self._passed_by(path, state, shared):
                     yield f"there is a way around the state {state!r}, and others wait for it"
                 if self._capped(path, shared):
                     yield f"the state {state!r} waits for branches that may not have started"
+
+    def _turn_problems(self, name: str, gate: _Gate) -> Iterator[str]:
+        endings = self._endings.get(name, [])
+        if len(endings) != (gate.turn is not None):
+            yield f"the turn of the gate {name!r} ends in {len(endings)} states"
+        for around, ending, given in endings:
+            if gate.turn is not None and given != {**gate.turn, "gate": name}:
+                yield f"the state {ending!r} ends another turn than {name!r} was given"
+            for path, state in gate.waits:
+                if path != around or self._passed_by(path, ending, len(path), state):
+                    yield f"there is a way from the state {state!r} that does not end its turn"
 
     def ordered(self, first: tuple[Path, str], second: tuple[Path, str]) -> bool:
         """Whether tokens let the second state start only after the first one has ended."""
@@ -96,12 +117,15 @@ class Tokens:
     def _gate(self, name: str) -> _Gate:
         return self._gates.setdefault(name, _Gate(1 << len(self._gates)))
 
-    def _passed_by(self, path: Path, state: str, shared: int) -> bool:
-        """Whether the state, or what holds it inside of what all of the gate's states share, is not on every way."""
+    def _passed_by(self, path: Path, state: str, shared: int, start: str = "") -> bool:
+        """Whether the state, or what holds it inside of what all of the gate's states share, is not on every way.
+
+        Ways begin where the frame does, or at `start`.
+        """
         places = [(path[:depth], name) for depth, (name, _) in enumerate(path) if depth >= shared] + [(path, state)]
         for around, name in places:
             one = self.maps[around]
-            stack, seen = [one.start] if one.start != name else [], set()
+            stack, seen = [start or one.start] if one.start != name else [], set()
             while stack:
                 here = stack.pop()
                 if here in seen or here in self.failing:

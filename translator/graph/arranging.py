@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from translator.graph.regions import MAX_NESTING, decompose, levels, width
+from translator.graph.regions import MAX_NESTING, decompose, levels
 from translator.graph.scope import Scope
+from translator.graph.strategies.bounded import bounded, widest
 from translator.graph.strategies.choice import arrange
-from translator.graph.strategies.layout import Layout, Leaf, Tree
+from translator.graph.strategies.layout import Branches, Layout, Leaf, Series, Tree, leaves
 
+_LEVELS = ("levels", "barriers")  # what they add in order is cheaper than places
 MAX_AUTO = 400  # steps of a part that is not series-parallel
 
 
@@ -19,8 +21,8 @@ def arranged(
 ) -> Layout | None:
     """The scope's layout; None for a scope without steps. Its strategy is an empty text where all of it is series-parallel.
 
-    Parts of which every step is `instant` need no strategy: nobody waits for nothing. With a limit that the graph is wider than
-    it has no tokens: a waiting branch would hold a place.
+    Parts of which every step is `instant` need no strategy: nobody waits for nothing. With a `limit` that the graph is wider
+    than, steps take places (`Layout.slots`), which tokens tell them of; where there are none, wide parts run level by level.
     """
     count = len(scope.steps)
     tokens: list[tuple[int, int]] = []
@@ -49,11 +51,46 @@ def arranged(
     tree = decompose(scope, None, stuck)
     if tree is None:
         return None
-    if limit is not None and width(tree) > limit:
-        plain = decompose(scope, limit)
-        return Layout("levels" if taken else "", count, plain, added=bool(taken))
     names = sorted({layout.strategy for layout in taken})
-    return Layout("+".join(names), count, tree, tuple(sorted(tokens)), joints, added=any(layout.added for layout in taken))
+    whole = Layout("+".join(names), count, tree, tuple(sorted(tokens)), joints, added=any(layout.added for layout in taken))
+    def most(region: Tree) -> int:
+        return widest(region, lambda here, widths: _beside(scope, here, widths))
+
+    if limit is None or most(tree) <= limit:
+        return whole
+    if limit == 1:
+        return Layout("sequence" if taken else "", count, Series(tuple(map(Leaf, scope.order))), added=True)
+    priority = _priority(scope, durations, instant)
+    if not express and strategy not in _LEVELS and count <= MAX_AUTO:
+        layout = bounded(whole, limit, priority, most)
+        return replace(layout, strategy=layout.strategy or "exact") if layout.slots else layout
+    plain = decompose(scope, limit)
+    return Layout("levels" if taken else "", count, plain, added=bool(taken))
+
+
+def _beside(scope: Scope, region: Branches, widths: Sequence[int]) -> int:
+    """How many steps of these branches may run at once: of those that hang on outcomes of one choice only one outcome's."""
+    total = 0
+    ways: dict[int, dict[str, int]] = {}
+    for part, own in zip(region.parts, widths, strict=True):
+        live = scope.whole(leaf for leaf in leaves(part) if leaf < len(scope.steps))
+        choices = {choice for choice, _ in live or ()}
+        if len(choices) != 1 or not scope.exclusive(min(choices)):
+            total += own
+            continue
+        for choice, name in live or ():
+            outcomes = ways.setdefault(choice, {})
+            outcomes[name] = outcomes.get(name, 0) + own
+    return total + sum(max(outcomes.values()) for outcomes in ways.values())
+
+
+def _priority(scope: Scope, durations: Sequence[float] | None, instant: Collection[int]) -> list[float | None]:
+    """The longest way on from each step, its own time included; None for what is done at once."""
+    rest = [0.0] * len(scope.steps)
+    for step in reversed(scope.order):
+        own = durations[step] if durations is not None else 0.0 if step in instant else 1.0
+        rest[step] = own + max((rest[target] for target in scope.succs[step]), default=0.0)
+    return [None if step in instant else own for step, own in enumerate(rest)]
 
 
 def _nesting(tree: Tree) -> int:

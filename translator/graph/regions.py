@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from translator.graph.scope import Scope
+from translator.graph.strategies.bounded import width
 from translator.graph.strategies.layout import Branches, Leaf, Series, Tree, leaves
 
 MAX_NESTING = 60  # beyond this depth of series inside of branches, levels keep the machine flat
@@ -24,16 +25,6 @@ def decompose(scope: Scope, limit: int | None = None, stuck: Stuck | None = None
     if not scope.steps:
         return None
     return _bounded(scope, _region(scope, list(scope.order), 0, stuck or levels), limit)
-
-
-def width(region: Tree) -> int:
-    """How many steps may run at once."""
-    if isinstance(region, Leaf):
-        return 1
-    widths = [width(part) for part in region.parts]
-    if isinstance(region, Series):
-        return max(widths)
-    return sum(widths) if region.limit is None else min(sum(widths), region.limit)
 
 
 def _region(scope: Scope, steps: list[int], depth: int, stuck: Stuck) -> Tree:
@@ -111,7 +102,7 @@ def _bounded(scope: Scope, region: Tree, limit: int | None) -> Tree:
         return region
     if isinstance(region, Series):
         return Series(tuple(_bounded(scope, part, limit) for part in region.parts))
-    if all(isinstance(part, Leaf) for part in region.parts):
+    if all(width(part) == 1 for part in region.parts):
         return Branches(region.parts, limit)
     flat = levels(scope, sorted(leaves(region), key=scope.rank.__getitem__))
     if isinstance(flat, Series):

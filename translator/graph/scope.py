@@ -6,7 +6,7 @@ finds the order, who precedes whom, and when a step is live: dead-path eliminati
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from translator.diagnostics import Findings, Position
@@ -87,6 +87,17 @@ class Scope:
             if others and above is not None and self.refines(above, others):
                 kept = others
         return kept
+
+    def whole(self, steps: Iterable[int]) -> Live:
+        """The outcomes that all of these steps hang on, and some step of them on all of these."""
+        found: set[tuple[int, str]] = set()
+        lives = [self.live[step] for step in steps]
+        for live in lives:
+            if live is None:
+                return None
+            found |= live
+        union = self.simplified(frozenset(found))
+        return union if union in lives else None
 
     def disjoint(self, first: Live, second: Live, modes: Collection[str] = ("first", "one")) -> bool:
         """Whether two steps can never both run: they hang on different outcomes of one choice, which has one of these modes."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+
+from aslant.skills import register
 from infra.local.runner import run
 from tests.execution.durable.control import TENANT, world
 from tests.execution.support import Skills, compile_text, run_text
@@ -23,6 +26,36 @@ def test_a_step_does_not_wait_for_what_it_does_not_depend_on(skills: Skills) -> 
     assert all(skills.spans[step][0] >= skills.spans["b"][1] for step in "de")
     levels = compile_text(N)[0]
     assert [(one.strategy, one.added) for one in levels.arrangements] == [("exact", False)]
+
+
+def test_at_most_so_many_steps_run_at_once_whatever_their_order_is(skills: Skills) -> None:
+    """Nobody waits for a level to end: what depends on `a` alone is over while `slow`, of the first level, runs."""
+    over = threading.Event()
+
+    def slow() -> int:
+        assert over.wait(30), "d waits for a step that it does not depend on"
+        return skills.sleep(0, "slow", 1)
+
+    def last(value: int) -> int:
+        over.set()
+        return skills.sleep(0, "d", value)
+
+    register("slow", slow)
+    register("last", last)
+    result = run_text("""
+        settings: {max_parallel: 2}
+        steps:
+          - {id: slow, type: skill, config: {skill: slow}}
+          - {id: a, type: skill, config: {skill: sleep, parameters: {name: a, seconds: 0.05, value: 2}}}
+          - {id: b, type: skill, depends_on: [a], config: {skill: sleep, parameters: {name: b, seconds: 0.05, value: "{{ steps.a.output }}"}}}
+          - {id: c, type: skill, depends_on: [a], on_failure: continue, config: {skill: fail}}
+          - {id: skipped, type: skill, depends_on: [a], when: "false", config: {skill: fail}}
+          - {id: d, type: skill, depends_on: [b, c, skipped], config: {skill: last, parameters: {value: "{{ steps.b.output }}"}}}
+          - {id: e, type: skill, depends_on: [slow, b], config: {skill: sleep, parameters: {name: e, seconds: 0.05, value: "{{ steps.slow.output + steps.b.output }}"}}}
+    """)
+    assert (result.status, result.output) == ("completed", {"d": 2, "e": 3})
+    assert skills.most <= 2
+    assert skills.spans["b"][1] <= skills.spans["d"][0] <= skills.spans["slow"][1] <= skills.spans["e"][0]
 
 
 INSIDE = """

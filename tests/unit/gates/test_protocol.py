@@ -154,7 +154,100 @@ def test_a_wait_needs_a_token(gates: DynamoGates) -> None:
 
 def test_items_go_away_after_the_longest_execution(gates: DynamoGates) -> None:
     key = GateKey("acme", "x", "arn", f"gate {next(NAMES)}")
-    gates.signal(key, by="a", need=1, values={}, now=1_000)
+    gates.signal(key, by="a", values={}, now=1_000)
     pk, sk = keys.gate("acme", "x", "arn", key.gate)
     item = gates._client.get_item(TableName=TABLE, Key={"pk": {"S": pk}, "sk": {"S": sk}})["Item"]
     assert int(item["ttl"]["N"]) > 1_000 + 366 * 24 * 3600
+
+
+# Turns: at most so many steps at once
+
+
+@dataclass
+class Places(World):
+    """Steps of one pool. Each waits for its turn at a point of its own."""
+
+    limit: int = 2
+
+    def of(self, step: str, priority: float = 0.0) -> dict[str, Any]:
+        return {"pool": f"*{self.name}", "limit": self.limit, "priority": priority}
+
+    def takes(self, step: str, priority: float = 0.0) -> None:
+        self.call(step, wait={"gate": self.point(step), "need": 1, "turn": self.of(step, priority)})
+
+    def gives(self, step: str) -> None:
+        self.call(gives={"gate": self.point(step), **self.of(step)})
+
+    def point(self, step: str) -> str:
+        return f"={self.name} {step}"
+
+
+def test_at_most_so_many_have_their_turn_and_the_most_important_is_next(gates: DynamoGates) -> None:
+    world = Places(gates)
+    for step, priority in (("a", 1), ("b", 1), ("c", 1), ("d", 5), ("e", 1)):
+        world.takes(step, priority)
+    assert [*world.machine.answers] == ["a", "b"]
+    for ended in "abdce":
+        world.gives(ended)
+        world.gives(ended)  # another attempt of a state that had done it
+    assert [*world.machine.answers] == ["a", "b", "d", "c", "e"]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["a", "b", "wait"])), ids="-".join)
+def test_a_turn_is_asked_for_when_all_are_there_and_somebody_waits(gates: DynamoGates, order: tuple[str, ...]) -> None:
+    world = Places(gates, limit=1)
+    world.takes("first")
+    turn = world.of("next")
+    calls = {
+        "wait": lambda: world.call("next", wait={"gate": world.point("next"), "need": 3, "turn": turn}),
+        **{by: lambda by=by: world.call(signals=[{"gate": world.point("next"), "by": by, "need": 3, "turn": turn}]) for by in "ab"},
+    }
+    for who in order[:2]:
+        calls[who]()
+    world.gives("first")  # the turn is nobody's: not all that it is for are there
+    world.takes("other")
+    assert [*world.machine.answers] == ["first", "other"]
+    calls[order[2]]()
+    world.takes("late")
+    world.gives("other")
+    assert [*world.machine.answers] == ["first", "other", "next"]
+
+
+@pytest.mark.parametrize("broken", [0, 1])
+def test_a_turn_that_was_not_told_is_told_by_the_retry(gates: DynamoGates, broken: int) -> None:
+    world = Places(gates, limit=1)
+    world.takes("a")
+    world.takes("b")
+    world.machine.broken = broken
+    if broken:
+        with pytest.raises(NetworkError):
+            world.gives("a")
+    world.gives("a")
+    world.gives("a")
+    assert [*world.machine.answers] == ["a", "b"]
+
+
+def test_who_asks_late_or_twice_takes_no_place_of_others(gates: DynamoGates) -> None:
+    world = Places(gates, limit=1)
+    world.takes("a")
+    world.gives("a")
+    world.takes("a")  # a call that Lambda repeats long after
+    world.takes("b")
+    assert [*world.machine.answers] == ["a", "b"]
+
+
+def test_a_pool_that_others_change_at_the_same_time(gates: DynamoGates, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = Places(gates, limit=2)
+    plain = DynamoGates._changed
+    meanwhile = [lambda: world.takes("b"), lambda: world.takes("c")]
+
+    def changed(self: DynamoGates, *given: Any) -> bool:
+        if meanwhile:
+            meanwhile.pop()()
+        return plain(self, *given)
+
+    monkeypatch.setattr(DynamoGates, "_changed", changed)
+    world.takes("a")
+    assert sorted(world.machine.answers) == ["b", "c"]
+    world.gives("c")
+    assert sorted(world.machine.answers) == ["a", "b", "c"]

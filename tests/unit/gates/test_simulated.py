@@ -65,7 +65,38 @@ def test_random_graphs_fail_skip_and_go_on_as_the_rules_say(strategy: str) -> No
         check_one(random.Random(seed), strategy)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_so_many_steps_run_at_once_and_no_place_stays_free(limit: int) -> None:
+    """In random graphs with failures and skips; a place is free only while nothing that could run waits for one."""
+    for seed in range(30):
+        draw = random.Random(seed)
+        preds = drawn(draw)
+        skips = frozenset(step for step in range(len(preds)) if draw.random() < 0.15)
+        fails = frozenset(step for step in range(len(preds)) if step not in skips and draw.random() < 0.15)
+        text = definition(preds, skips=skips).replace("settings: {", f"settings: {{max_parallel: {limit}, ")
+        (compiled,) = compile_sources([Source(text)], fused=False)
+        seconds = [draw.lognormvariate(0, 1) for _ in preds]
+        about = f"{preds} skips {sorted(skips)} fails {sorted(fails)} at most {limit}"
+        late = simulate(compiled, seconds, fails, skips, hop=lambda draw=draw: draw.expovariate(1.0))
+        run = simulate(compiled, seconds, fails, skips)
+        for one in (late, run):
+            assert one.makespan >= 0, f"something waits for ever: {about}"
+            assert one.most <= limit, about
+            assert one.status == {
+                f"s{step}": "skipped" if step in skips else "failed" if step in fails else "completed" for step in range(len(preds))
+            }, about
+            assert all(one.end[f"s{first}"] <= one.start[f"s{step}"] for step, before in enumerate(preds) for first in before), about
+        began = {step: run.start[f"s{step}"] for step in range(len(preds)) if step not in skips}
+        for step, start in began.items() if limit > 1 else ():
+            ready = max((run.end[f"s{one}"] for one in preds[step]), default=0.0)
+            others = [(run.start[f"s{one}"], run.end[f"s{one}"]) for one in began if one != step]
+            moments = [ready, *(end for _, end in others if ready < end < start)]
+            for at in moments if ready < start else ():
+                assert sum(first <= at < end for first, end in others) >= limit, f"s{step} waits for nothing at {at}: {about}"
+
+
 N = definition([[], [], [0], [0, 1], [1, 2]])
+WIDE = definition([[], [], [], [0, 1], [1, 2], [0, 2]]).replace("settings: {", "settings: {max_parallel: 2, ")
 
 
 def _gates(machine: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
@@ -116,6 +147,24 @@ def _around(machine: dict[str, Any], part: str) -> None:
         around["StartAt"] = "sometimes"
 
 
+def _turn_without_an_end(machine: dict[str, Any]) -> None:
+    del next(config for _, _, config in _gates(machine) if "gives" in config)["gives"]
+
+
+def _turn_of_another_size(machine: dict[str, Any]) -> None:
+    next(config for _, _, config in _gates(machine) if "gives" in config)["gives"]["limit"] += 1
+
+
+def _signal_that_brings_no_turn(machine: dict[str, Any]) -> None:
+    next(one for _, _, config in _gates(machine) for one in config.get("signals", ()) if "turn" in one).pop("turn")
+
+
+TURNS = {
+    "a turn that does not end": _turn_without_an_end,
+    "another limit": _turn_of_another_size,
+    "a signal that brings no turn": _signal_that_brings_no_turn,
+    "an end that is not always reached": lambda machine: _around(machine, "gives"),
+}
 MUTANTS = {
     "a dropped signal": _drop_a_signal,
     "a signal sent twice": _send_a_signal_twice,
@@ -127,9 +176,11 @@ MUTANTS = {
 }
 
 
-@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
-def test_a_machine_with_a_wrong_gate_is_refused(mutant: Any) -> None:
-    compiled = compile_source(N)
+@pytest.mark.parametrize(
+    ("mutant", "text"), [*((one, N) for one in MUTANTS.values()), *((one, WIDE) for one in TURNS.values())], ids=[*MUTANTS, *TURNS]
+)
+def test_a_machine_with_a_wrong_gate_is_refused(mutant: Any, text: str) -> None:
+    compiled = compile_source(text)
     right, wrong = Findings(), Findings()
     origins = dict(compiled.source_map)
     check_machine(compiled.definition, origins, compiled.graph, compiled.workflow, right)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from translator.graph.strategies.bounded import bounded
 from translator.graph.strategies.dag import Dag, reduced, tails
 from translator.graph.strategies.exact import exact
 from translator.graph.strategies.hinted import hinted
-from translator.graph.strategies.layout import Branches, Layout, Leaf, Series, Slots, Tree, nodes
+from translator.graph.strategies.layout import Layout
 from translator.graph.strategies.simple import barriers, chains, levels
 
 _ALL: dict[str, Callable[[Dag, frozenset[int]], Layout]] = {
@@ -52,45 +53,6 @@ def arrange(
         layout = _ALL[strategy](dag, vocal)
     if limit is None:
         return layout
-    layout = _bounded(layout, dag, limit)
-    return _bounded(levels(dag), dag, limit) if express and layout.slots else layout
-
-
-def _bounded(layout: Layout, dag: Dag, limit: int) -> Layout:
-    """The same layout with at most `limit` steps at once.
-
-    Where one level of single steps is all that is wider than the limit, a bounded Branches keeps it, at no cost. Otherwise
-    every step acquires a place after its waits and releases it when it ends.
-    """
-    if layout.tree is None or _width(layout.tree) <= limit:
-        return layout
-    if not layout.tokens:
-        tree = _uniform(layout.tree, limit)
-        if tree is not None:
-            return replace(layout, tree=tree)
-    return replace(layout, slots=Slots(limit, tuple(tails(dag))))
-
-
-def _width(tree: Tree) -> int:
-    """How many steps may run at once."""
-    done: dict[int, int] = {}
-    for here in reversed(list(nodes(tree))):
-        if isinstance(here, Leaf):
-            done[id(here)] = 1
-        else:
-            widths = [done[id(part)] for part in here.parts]
-            total = sum(widths) if isinstance(here, Branches) else max(widths)
-            done[id(here)] = min(total, here.limit) if isinstance(here, Branches) and here.limit else total
-    return done[id(tree)]
-
-
-def _uniform(tree: Tree, limit: int) -> Tree | None:
-    """The tree with a limit on whatever is too wide, if that is single steps side by side and nothing else runs beside them."""
-    parts = []
-    for part in tree.parts if isinstance(tree, Series) else (tree,):
-        if _width(part) > limit:
-            if not isinstance(part, Branches) or not all(isinstance(inner, Leaf) for inner in part.parts):
-                return None
-            part = Branches(part.parts, limit)
-        parts.append(part)
-    return Series(tuple(parts)) if isinstance(tree, Series) else parts[0]
+    priority = tails(dag)
+    layout = bounded(layout, limit, priority)
+    return bounded(levels(dag), limit, priority) if express and layout.slots else layout

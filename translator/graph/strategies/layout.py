@@ -38,11 +38,11 @@ Tree = Leaf | Series | Branches
 class Slots:
     """At most `limit` steps at once, by places that a step acquires after its waits and releases when it ends.
 
-    Among the steps that wait for a place the one with the greatest `priority` goes first.
+    Among the steps that wait for a place the one with the greatest `priority` goes first. A step with None takes no place.
     """
 
     limit: int
-    priority: tuple[float, ...]
+    priority: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def transitions(layout: Layout) -> int:
     """
     signals = {first for first, _ in layout.tokens if first not in layout.vocal}
     waits = {second for _, second in layout.tokens}
-    every = layout.slots is not None
+    slotted = {step for step, own in enumerate(layout.slots.priority) if own is not None} if layout.slots else set()
     count = 0
     stack: list[Tree] = [layout.tree] if layout.tree is not None else []
     while stack:
@@ -130,14 +130,14 @@ def transitions(layout: Layout) -> int:
                 stack.append(part)
                 continue
             step = part.step < layout.steps
-            if (part.step in waits or every and step) and not open_gate:
+            if (part.step in waits or part.step in slotted) and not open_gate:
                 count += 1
             if step:
                 count += 1
                 open_gate = False
             elif part.step in waits:
                 open_gate = False
-            if part.step in signals or every and step:
+            if part.step in signals or part.step in slotted:
                 if not open_gate:
                     count += 1
                 open_gate = True

@@ -1,7 +1,8 @@
 """Gates in the executions table: one item for each waiting point of each run.
 
 `done` is the set of who has signalled, `token` the task token of who waits; `values#<by>` is what a signal brings as JSON text,
-`stored#<by>` the key of a larger one in the bucket; number: ttl; text: gate.
+`stored#<by>` the key of a larger one in the bucket; number: ttl; text: gate. And one item for each pool of turns: `pool` is
+its JSON text, `revision` counts its changes.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from aslant import keys
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client
 from aslant.contracts import Json
-from aslant.gates import GateKey
+from aslant.errors import RateLimited
+from aslant.gates import Came, GateKey, Pool, turned
 from aslant.ports import Artifacts
 from aslant.values import compact
 
 INLINE = 16 * 1024  # bytes of values in the item, which holds 400 KB and those of all who signal
 _KEEP = 400 * 24 * 3600  # seconds: a Standard execution lasts a year at most
+_TRIES = 50  # writes of a pool that others change at the same time
 _UNSATISFIED = "attribute_not_exists(done) OR size(done) < :need"
 
 
@@ -30,7 +33,7 @@ class DynamoGates:
     table: str
     artifacts: Artifacts
 
-    def signal(self, key: GateKey, *, by: str, need: int, values: Mapping[str, Json], now: int) -> str | None:
+    def signal(self, key: GateKey, *, by: str, values: Mapping[str, Json], now: int) -> Came:
         update = "SET gate = :gate, #ttl = :ttl ADD done :by"
         names, given = {"#ttl": "ttl"}, {
             ":gate": {"S": key.gate}, ":ttl": {"N": str(now + _KEEP)}, ":by": {"SS": [by]},
@@ -48,23 +51,23 @@ class DynamoGates:
                 TableName=self.table, Key=_key(key), UpdateExpression=update, ExpressionAttributeNames=names,
                 ExpressionAttributeValues=given, ReturnValues="ALL_NEW",
             )["Attributes"]
-        return str(item["token"]["S"]) if "token" in item and len(item["done"]["SS"]) >= need else None
+        return Came(len(item["done"]["SS"]), str(item["token"]["S"]) if "token" in item else None)
 
-    def wait(self, key: GateKey, *, need: int, token: str, now: int) -> bool:
+    def wait(self, key: GateKey, *, need: int, token: str, now: int) -> Came:
         with calling("waiting at a gate"):
             try:
-                self._client.update_item(
-                    TableName=self.table, Key=_key(key), ConditionExpression=_UNSATISFIED,
+                item = self._client.update_item(
+                    TableName=self.table, Key=_key(key), ConditionExpression=_UNSATISFIED, ReturnValues="ALL_NEW",
                     UpdateExpression="SET gate = :gate, #ttl = :ttl, #token = :token",
                     ExpressionAttributeNames={"#ttl": "ttl", "#token": "token"},
                     ExpressionAttributeValues={
                         ":gate": {"S": key.gate}, ":ttl": {"N": str(now + _KEEP)}, ":token": {"S": token},
                         ":need": {"N": str(need)},
                     },
-                )
+                )["Attributes"]
             except self._client.exceptions.ConditionalCheckFailedException:
-                return True
-        return False
+                return Came(need, token)
+        return Came(len(item["done"]["SS"]) if "done" in item else 0, token)
 
     def values(self, key: GateKey) -> dict[str, Json]:
         with calling("reading a gate"):
@@ -78,9 +81,42 @@ class DynamoGates:
                 found |= json.loads(self.artifacts.get(key.tenant, item[name]["S"]))
         return found
 
+    def turn(
+        self, key: GateKey, *, limit: int, asks: tuple[float, str] | None = None, gives: str | None = None, now: int
+    ) -> tuple[str, ...]:
+        for _ in range(_TRIES):
+            with calling("reading a pool of turns"):
+                item = self._client.get_item(TableName=self.table, Key=_key(key), ConsistentRead=True).get("Item")
+            before = _pool(item["pool"]["S"]) if item else Pool()
+            after, told = turned(before, limit, asks=asks, gives=gives)
+            if after == before or self._changed(key, after, int(item["revision"]["N"]) if item else 0, now):
+                return told
+        raise RateLimited("too many steps end at once")
+
+    def _changed(self, key: GateKey, pool: Pool, revision: int, now: int) -> bool:
+        text = compact({"turns": sorted(pool.turns), "queued": [[*one] for one in pool.queued], "over": sorted(pool.over)})
+        with calling("changing a pool of turns"):
+            try:
+                self._client.put_item(
+                    TableName=self.table, ConditionExpression="attribute_not_exists(pk) OR revision = :known",
+                    ExpressionAttributeValues={":known": {"N": str(revision)}},
+                    Item={
+                        **_key(key), "gate": {"S": key.gate}, "pool": {"S": text}, "revision": {"N": str(revision + 1)},
+                        "ttl": {"N": str(now + _KEEP)},
+                    },
+                )
+            except self._client.exceptions.ConditionalCheckFailedException:
+                return False
+        return True
+
     @property
     def _client(self) -> Any:
         return client("dynamodb", self.region, read_timeout=5)
+
+
+def _pool(text: str) -> Pool:
+    data = json.loads(text)
+    return Pool(frozenset(data["turns"]), tuple((priority, name) for priority, name in data["queued"]), frozenset(data["over"]))
 
 
 def _key(key: GateKey) -> dict[str, Any]:
