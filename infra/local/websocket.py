@@ -1,28 +1,30 @@
 """API Gateway's WebSocket API on this machine: connections that a function admits and answers.
 
-Messages from clients go to the function as API Gateway sends them; `@connections` of the management API sends to a client.
-RFC 6455 as far as a browser needs it: texts, fragments, ping, close; no extensions.
+Messages from clients go to the function as API Gateway sends them; `@connections` of the management API sends to a client. The
+protocol (RFC 6455) is wsproto's.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
-import hashlib
 import json
-import struct
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import AcceptConnection, CloseConnection, Event, Message, Ping, TextMessage
+from wsproto.utilities import ProtocolError
+
 from infra.local.functions import Functions
 
-_MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _LONGEST = 128 * 1024  # bytes of a message, as API Gateway has it
-_CONTINUATION, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
+_CHUNK = 65_536        # bytes that are read at once, at most
 _STATUS = {400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 500: "Internal Server Error"}
 
 
@@ -37,24 +39,24 @@ class Sockets:
     def serve(self, environ: Mapping[str, Any], query: str, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Upgrades a request and stays until the connection ends; an answer of the server only when it is refused."""
         id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=") + "="
-        key = str(environ.get("HTTP_SEC_WEBSOCKET_KEY", ""))
         parameters = dict(parse_qsl(query))
         headers = {"Authorization": str(environ["HTTP_AUTHORIZATION"])} if "HTTP_AUTHORIZATION" in environ else {}
-        status = 400
-        if key and environ.get("HTTP_SEC_WEBSOCKET_VERSION") == "13":
+        try:
+            peer = _Peer(environ)
             status = self._tell(id, "$connect", "CONNECT", headers=headers, queryStringParameters=parameters)
+        except ProtocolError:
+            status = 400
         if status != 200:
             start_response(f"{status} {_STATUS.get(status, 'Error')}", [("Content-Length", "0")])
             return [b""]
-        peer = _Peer(environ["werkzeug.socket"], environ["wsgi.input"])
         with self._lock:
             self._open[id] = peer
         try:
-            peer.greet(key)
+            peer.greet()
             while (text := peer.receive()) is not None:
                 if self._tell(id, "$default", "MESSAGE", body=text) == 404:
                     break
-        except (OSError, ValueError):  # it is gone, or talks something else
+        except (OSError, ValueError, ProtocolError):  # it is gone, or talks something else
             pass
         finally:
             with self._lock:
@@ -73,8 +75,8 @@ class Sockets:
             peer.close()
             return 204
         try:
-            peer.send(_TEXT, data)
-        except OSError:
+            peer.send(data.decode())
+        except (OSError, ProtocolError):
             return 410
         return 200
 
@@ -100,70 +102,56 @@ class Sockets:
 
 
 class _Peer:
-    """One connection: frames in and out."""
+    """One connection. Its reader and whoever sends are different threads."""
 
-    def __init__(self, socket: Any, stream: Any) -> None:
-        self._socket, self._stream = socket, stream
+    def __init__(self, environ: Mapping[str, Any]) -> None:
+        """Raises RemoteProtocolError for a request that is none for a WebSocket."""
+        self._socket, self._stream = environ["werkzeug.socket"], environ["wsgi.input"]
+        self._protocol = WSConnection(ConnectionType.SERVER)
         self._lock = threading.Lock()
-        self._closed = False
+        self._events: deque[Event] = deque()
+        headers = [
+            (name[5:].replace("_", "-").lower().encode(), str(value).encode("latin-1"))
+            for name, value in environ.items() if name.startswith("HTTP_")
+        ]
+        self._protocol.initiate_upgrade_connection(headers, str(environ.get("PATH_INFO", "")))
+        next(iter(self._protocol.events()))  # the request
 
-    def greet(self, key: str) -> None:
-        mark = base64.b64encode(hashlib.sha1((key + _MAGIC).encode()).digest()).decode()  # noqa: S324  as the RFC has it
-        self._socket.sendall((
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Accept: {mark}\r\n\r\n"
-        ).encode())  # fmt: skip
+    def greet(self) -> None:
+        self._send(AcceptConnection())
 
     def receive(self) -> str | None:
-        """The next text; None at the end. Raises OSError, and ValueError for what is no message of a client."""
+        """The next text; None at the end. Raises OSError, ProtocolError, and ValueError for one that is too long or no text."""
         parts: list[bytes] = []
         while True:
-            final, kind, data = self._frame()
-            if kind == _CLOSE:
+            while self._events:
+                event = self._events.popleft()
+                if isinstance(event, CloseConnection):
+                    return None
+                if isinstance(event, Ping):
+                    self._send(event.response())
+                elif isinstance(event, Message):
+                    parts.append(event.data.encode() if isinstance(event.data, str) else bytes(event.data))
+                    if sum(map(len, parts)) > _LONGEST:
+                        raise ValueError("the message is too long")
+                    if event.message_finished:
+                        return b"".join(parts).decode()
+            if not (data := self._stream.read1(_CHUNK)):
                 return None
-            if kind == _PING:
-                self.send(_PONG, data)
-            elif kind in (_CONTINUATION, _TEXT, _BINARY):
-                parts.append(data)
-                if sum(map(len, parts)) > _LONGEST:
-                    raise ValueError("the message is too long")
-                if final:
-                    return b"".join(parts).decode()
+            with self._lock:
+                self._protocol.receive_data(data)
+                self._events.extend(self._protocol.events())
 
-    def send(self, kind: int, data: bytes) -> None:
-        head = bytes([0x80 | kind])
-        if len(data) < 126:
-            head += bytes([len(data)])
-        elif len(data) < 65_536:
-            head += b"\x7e" + struct.pack("!H", len(data))
-        else:
-            head += b"\x7f" + struct.pack("!Q", len(data))
-        with self._lock:
-            self._socket.sendall(head + data)
+    def send(self, text: str) -> None:
+        """Raises OSError and ProtocolError when nobody is there any more."""
+        self._send(TextMessage(data=text))
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            if not self._closed:
-                self._closed = True
-                self.send(_CLOSE, struct.pack("!H", 1000))
+        with contextlib.suppress(OSError, ProtocolError):
+            self._send(CloseConnection(code=1000))
         with contextlib.suppress(OSError):
             self._socket.shutdown(2)
 
-    def _frame(self) -> tuple[bool, int, bytes]:
-        first, second = self._exactly(2)
-        length = second & 0x7F
-        if length == 126:
-            (length,) = struct.unpack("!H", self._exactly(2))
-        elif length == 127:
-            (length,) = struct.unpack("!Q", self._exactly(8))
-        if not second & 0x80 or length > _LONGEST:
-            raise ValueError("no frame of a client, or one that is too long")
-        mask = self._exactly(4)
-        data = self._exactly(length)
-        return bool(first & 0x80), first & 0x0F, bytes(byte ^ mask[index % 4] for index, byte in enumerate(data))
-
-    def _exactly(self, length: int) -> bytes:
-        data: bytes = self._stream.read(length)
-        if len(data) != length:
-            raise ConnectionResetError
-        return data
+    def _send(self, event: Event) -> None:
+        with self._lock:
+            self._socket.sendall(self._protocol.send(event))

@@ -1,6 +1,6 @@
 """Time limits of executions, where the engine does not keep them: a timer stops the run, as the engine does by its limit.
 
-The engine's limit is one of each run. So a start's own limit is kept here, and the workflow's in a run that goes on after a pause:
+The engine's limit is one of each run. So a start's own limit is kept here, and the workflow's where a run goes on after a rest:
 what has been worked counts, the pause does not, and resuming gives no new time. A retry, a rerun and a restore begin anew.
 """
 
