@@ -26,6 +26,7 @@ from aslant.ports import ApprovalStore, Callbacks, Cipher, Timers
 FUNCTION = "aslant-approvals"  # what the timers call
 _KEEP = 30 * 24 * 3600         # seconds that a request is kept after it expires
 _TRIES = 30                    # of a change that others interfere with
+_EARLY = 2                     # seconds that the machine, which counts whole ones, may be ahead of the end of a request
 _AGAIN = 60                    # seconds until a notice or a call-back that got lost is tried again
 
 Item = dict[str, Json]
@@ -77,7 +78,8 @@ class Approvals:
         for _ in range(_TRIES):
             if item["status"] == "expired":  # the machine's own limit is over too
                 return Asked(item, True)
-            changes: Item = fresh | {"earlier": _earlier(item)} if item["status"] == "cancelled" else {"token": sealed}
+            anew = item["status"] == "cancelled"
+            changes: Item = fresh | {"earlier": _earlier(item), "was": ""} if anew else {"token": sealed}
             after = self.store.change(item, changes)
             if after is not None:
                 if after["status"] != "pending":
@@ -107,7 +109,7 @@ class Approvals:
                 return self._repeated(item, made, before)
             if now >= item["expires_at"]:
                 self._close(item, "expired")
-                raise ApprovalClosed(f"the approval of {item['step']} expired at {moment(item['expires_at'])}")
+                raise _expired(item)
             if before is not None:
                 if not _same(before, made):
                     raise ApprovalClosed(f"{by.user} has answered the approval of {item['step']} already")
@@ -152,7 +154,7 @@ class Approvals:
         """Closes what waits for an answer in an execution that has ended."""
         for item in self.store.of_execution(tenant, execution):
             if item["status"] == "pending":
-                self._close(item, "expired" if self.clock() >= item["expires_at"] else "cancelled")
+                self._close(item, self._over(item))
             elif item["status"] in ("approved", "rejected") and not item.get("delivered"):
                 self._delivered(item)  # nobody is there any more
 
@@ -236,7 +238,9 @@ class Approvals:
             final: Item = item["decision"]
             return final
         if item["status"] == "expired":
-            raise ApprovalClosed(f"the approval of {item['step']} expired at {moment(item['expires_at'])}")
+            raise _expired(item)
+        if item.get("was"):
+            raise ApprovalClosed(f"the approval of {item['step']} is about to be asked anew: its execution goes on")
         if item["status"] == "cancelled":
             raise ApprovalClosed(f"the approval of {item['step']} was cancelled: its execution has ended")
         raise ApprovalClosed(f"the approval of {item['step']} was {item['status']} by {item['decided_by']} already")
@@ -244,14 +248,16 @@ class Approvals:
     def _deliver(self, item: Item) -> None:
         """Calls back for an answer that was given just now, in time.
 
-        Nobody waits where the execution rests or has ended, or where a later run is about to ask.
+        Nobody waits where the execution rests or has ended, where a later run is about to ask, or where the time is over by
+        now: then the machine has gone another way.
         """
         try:
             self._call(item, self._token(item))
         except ApprovalClosed:
-            if self.goes_on(item["tenant"], item["execution"]):
+            if self.clock() < item["expires_at"] and self.goes_on(item["tenant"], item["execution"]):
                 return
-            self._close(item, "cancelled")  # with its execution: a later run asks anew
+            if self._close(item, self._over(item))["status"] == "expired":  # with its execution: a later run asks anew
+                raise _expired(item) from None
             raise
         self._delivered(item)
 
@@ -276,6 +282,11 @@ class Approvals:
             self.callbacks.success(token, decision)
         else:
             self.callbacks.failure(token, "ApprovalRejected", json.dumps(decision, ensure_ascii=False))
+
+    def _over(self, item: Item) -> str:
+        """How a request ends whose execution has ended: the machine may have stopped waiting a little before it expires."""
+        early = max(_EARLY, clock.pace() / 10)  # and a tenth of a real second, where time runs faster
+        return "expired" if self.clock() >= item["expires_at"] - early else "cancelled"
 
     def _delivered(self, item: Item) -> None:
         self.store.change(item, {"delivered": True})
@@ -304,6 +315,10 @@ class Approvals:
 def shown(item: Item) -> Item:
     """A request without what is nobody's business."""
     return {key: value for key, value in item.items() if key not in ("token", "ttl", "revision", "requested_ms", "decided_ms")}
+
+
+def _expired(item: Item) -> ApprovalClosed:
+    return ApprovalClosed(f"the approval of {item['step']} expired at {moment(item['expires_at'])}")
 
 
 def _new(
