@@ -98,6 +98,7 @@ def _states(compilation: Compilation, steps: Mapping[str, StepFacts]) -> dict[st
         facts[state] = {"step": origin.step if origin.step in steps else "", "role": origin.role}
     choices = {step.id: step for scope in compilation.graph.scopes() for step in scope.steps if step.type == "choice"}
     alone = {id for scope in compilation.graph.scopes() if (id := _only_last(scope))}
+    keys = {step.id: step.output_key or step.id for scope in compilation.graph.scopes() for step in scope.steps}
     for name, body in _states_of(compilation.definition, *compilation.parts.values()):
         fact = facts.get(name)
         if fact is not None and body["Type"] == "Choice" and fact["role"] == "step" and fact["step"] in choices:
@@ -106,8 +107,14 @@ def _states(compilation: Compilation, steps: Mapping[str, StepFacts]) -> dict[st
                 fact["outcomes"] = outcomes
         if fact is not None and fact["role"] == "step" and fact["step"] in steps and _computes(body):
             output = _output(fact["step"], body)
-            if not output and fact["step"] in alone and body["Type"] == "Pass" and "output" in (body.get("Output") or ()):
-                output = "output"  # what its branch or iteration gives is what the step does
+            given = body.get("Output")
+            under = given.get("output") if isinstance(given, dict) else None
+            if not output and body["Type"] == "Pass" and under is not None:
+                key = keys.get(fact["step"], "")
+                if fact["step"] in alone:
+                    output = "output"  # what its branch or iteration gives is what the step does
+                elif isinstance(under, dict) and key in under:
+                    output, fact["under"] = key, "output"  # it ends its branch with others, and all give something
             if output:
                 fact["output"] = output
     return facts

@@ -8,6 +8,7 @@ import textwrap
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from aslant.history.steps import StepHistory
 from aslant.releases import Release, dependents
 from tests.unit.asl.workflows import workflows
 from translator.pipeline import Source, compile_sources
@@ -93,6 +94,34 @@ def test_states_name_their_steps() -> None:
     assert found["states"]["load"] == {"step": "load", "role": "step"}
     assert set(found["states"]["route"]["outcomes"].values()) == {"big", "small"}
     assert all(state["step"] in found["steps"] or state["step"] == "" for state in found["states"].values())
+
+
+def test_where_steps_that_end_a_branch_together_leave_their_outputs() -> None:
+    found = release("""
+        id: flow
+        steps:
+          - id: both
+            type: parallel
+            branches:
+              - steps:
+                  - {id: one, type: transform, config: {data: 1}}
+                  - {id: two, type: transform, output_key: second, config: {data: 2}}
+              - steps: [{id: alone, type: transform, config: {data: 3}}]
+    """)
+    history = StepHistory(found["steps"], found["states"])
+    given = {
+        "one": {"assignedVariables": {"one": "1"}}, "two": {"output": '{"output":{"one":1,"second":2}}'},
+        "alone": {"output": '{"output":3}'},
+    }
+    number = 0
+    for state, left in given.items():
+        number += 2
+        history.feed([
+            {"id": number - 1, "previousEventId": 0, "type": "PassStateEntered", "stateEnteredEventDetails": {"name": state}},
+            {"id": number, "previousEventId": number - 1, "type": "PassStateExited",
+             "stateExitedEventDetails": {"name": state, **left}},
+        ])
+    assert {one.step: one.output for one in history.ordered()} == {"one": 1, "two": 2, "alone": 3}
 
 
 def test_an_edge_with_a_condition_reads_what_the_condition_reads() -> None:

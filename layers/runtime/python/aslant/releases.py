@@ -32,6 +32,7 @@ class StateFacts(TypedDict):
     step: str
     role: str
     output: NotRequired[str]  # the variable (or the key of the state's output) that takes the step's output, if it is read
+    under: NotRequired[str]  # the key of the state's output under which that key is
     outcomes: NotRequired[dict[str, str]]  # of a choice: the outcome that leads to a state, where only one does
 
 

@@ -303,7 +303,8 @@ class StepHistory:
             self.failures.append(one)
         elif status == "completed":
             if role == "step":
-                one.output = _output(visit, self.states[visit.state].get("output"))
+                facts = self.states[visit.state]
+                one.output = _output(visit, facts.get("output"), facts.get("under"))
             one.error = one.message = ""
             one.settled = False
 
@@ -322,8 +323,8 @@ class StepHistory:
                     stack.append(before)
 
 
-def _output(visit: StateVisit, name: str | None) -> Any:
-    """What a state left in the variable `name`, or under that key of its output."""
+def _output(visit: StateVisit, name: str | None, under: str | None) -> Any:
+    """What a state left in the variable `name`, or under that key of its output (or of what its output has under `under`)."""
     if name is None or visit.left is None:
         return None
     assigned, output = visit.left.get("assignedVariables"), visit.left.get("output")
@@ -333,6 +334,8 @@ def _output(visit: StateVisit, name: str | None) -> Any:
         found = json.loads(output) if isinstance(output, str) and f'"{name}"' in output else None
     except (ValueError, TypeError, RecursionError):
         return None
+    if under is not None and isinstance(found, dict):
+        found = found.get(under)
     return found.get(name) if isinstance(found, dict) else None
 
 
