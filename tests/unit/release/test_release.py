@@ -98,6 +98,7 @@ def test_states_name_their_steps() -> None:
 
 def test_where_steps_that_end_a_branch_together_leave_their_outputs() -> None:
     found = release("""
+        dialect: canonical
         id: flow
         steps:
           - id: both
