@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -110,7 +111,7 @@ def test_where_steps_that_end_a_branch_together_leave_their_outputs() -> None:
               - steps: [{id: alone, type: transform, config: {data: 3}}]
     """)
     history = StepHistory(found["steps"], found["states"])
-    given = {
+    given: dict[str, dict[str, Any]] = {
         "one": {"assignedVariables": {"one": "1"}}, "two": {"output": '{"output":{"one":1,"second":2}}'},
         "alone": {"output": '{"output":3}'},
     }
