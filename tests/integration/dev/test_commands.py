@@ -120,11 +120,17 @@ def test_pause_cancel_and_rollback(shop: Dev, line: Line) -> None:
     assert "no checkpoint" in refused(line("checkpoints", id, "show", str(mine[0]["number"])))
     fine(line("resume", id))
     line.waiting(id)
-    fine(line("cancel", id, "--compensate"))
-    ended = line.status(id, "rolled_back")
-    assert ended["undone"] == ["order"]
+    fine(line("reject", id, "ask", "--comment", "not today"))
+    failed = line.status(id, "failed")
+    assert failed["error"]["error"] == "ApprovalRejected" and failed["error"]["message"].endswith(": not today")
+    fine(line("rollback", id))
+    assert line.status(id, "rolled_back")["undone"] == ["order"]
     assert "rolled_back" in refused(line("resume", id, "--plan"))
     assert line.notes() == ["order", "undo-order"]
+    id = line.start("shop", "-i", "n=1")
+    line.waiting(id)
+    fine(line("cancel", id, "--compensate"))
+    assert line.status(id, "rolled_back")["undone"] == ["order"]
     assert line.json("approvals") == []
     assert "nothing of the execution" in refused(line("approve", id))
 

@@ -76,6 +76,23 @@ def test_an_execution_that_succeeds(recorder: Recorder, store: MemoryStore, mach
     assert steps["route"].finished_at == steps["route"].started_at + 100_000
 
 
+def test_the_metrics_of_an_end(
+    recorder: Recorder, store: MemoryStore, machines: FakeMachines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr("aslant.observability.emit", lambda metrics, dimensions, **fields: told.append((metrics, dimensions, fields)))
+    started(store)
+    machines.histories[arn("e1")] = history("FAILED")
+    for _ in range(2):
+        record(recorder, notice("FAILED"))
+    ((metrics, dimensions, fields),) = told  # the same end is counted once
+    assert dimensions == {"workflow": "flow", "status": "failed"}
+    assert metrics["Executions"] == (1, "Count") and metrics["ExecutionDuration"] == (5000, "Milliseconds")
+    cost = store.executions["acme", "e1"].usage["cost_usd"]
+    assert metrics["ExecutionCost"][0] == cost > 0
+    assert (fields["tenant"], fields["execution"], fields["run"]) == ("acme", "e1", 1)
+
+
 @pytest.mark.parametrize("status", ["RUNNING", "SUCCEEDED"])
 def test_the_same_notice_again_writes_nothing(
     recorder: Recorder, store: MemoryStore, machines: FakeMachines, status: str

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import combinations
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -231,3 +233,11 @@ def test_no_repository_is_left_out(aws: None) -> None:
     }
     kinds.remove("EcsTasks")  # names its objects by keys.artifact too, and keeps none
     assert len(kinds) >= 14 and kinds == {type(place.store).__name__ for place in places()}
+
+
+def test_every_kind_of_key_stands_in_the_tables_of_the_readme() -> None:
+    source = inspect.getsource(keys)
+    readme = (Path(keys.__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    kinds = set(re.findall(r'[#"]([a-z]+)#', source)) | set(re.findall(r'#([a-z]+)"', source))
+    assert {"step", "approval", "audit", "skills"} <= kinds
+    assert sorted(kind for kind in kinds if f"#{kind}" not in readme and f"{kind}#" not in readme) == []
