@@ -255,6 +255,40 @@ class TriggerPage(Given):
     next: str | None
 
 
+class WebhookDocument(Given):
+    id: str
+    url: str
+    secret: str
+    header: str
+    timestamp: bool
+
+
+class ScheduleDocument(Given):
+    id: str
+    expression: str
+    timezone: str
+    overlap: str
+    enabled: bool
+    next: list[Moment]
+
+
+class EventTriggerDocument(Given):
+    """Detail types of events, or the endings of executions of `workflow`."""
+
+    id: str
+    events: list[str]
+    source: str | None
+    workflow: str | None
+    filter: dict[str, Json]
+    conditional: Annotated[bool, Field(description="whether a condition must hold besides")]
+
+
+class TriggersDocument(Given):
+    schedules: list[ScheduleDocument]
+    webhooks: list[WebhookDocument]
+    events: list[EventTriggerDocument]
+
+
 class SkillDocument(Given):
     name: str
     version: str

@@ -356,40 +356,6 @@ class Hooked(Given):
     execution: str
 
 
-class WebhookDocument(Given):
-    id: str
-    url: str
-    secret: str
-    header: str
-    timestamp: bool
-
-
-class ScheduleDocument(Given):
-    id: str
-    expression: str
-    timezone: str
-    overlap: str
-    enabled: bool
-    next: list[Moment]
-
-
-class EventTriggerDocument(Given):
-    """Detail types of events, or the endings of executions of `workflow`."""
-
-    id: str
-    events: list[str]
-    source: str | None
-    workflow: str | None
-    filter: dict[str, Json]
-    conditional: Annotated[bool, Field(description="whether a condition must hold besides")]
-
-
-class TriggersDocument(Given):
-    schedules: list[ScheduleDocument]
-    webhooks: list[WebhookDocument]
-    events: list[EventTriggerDocument]
-
-
 class AuditDocument(Given):
     """`before` and `after` are SHA-256 of the record that the path names; `detail` is the kind of what was refused."""
 

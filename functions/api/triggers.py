@@ -21,7 +21,7 @@ from aslant.configs.triggers import ScheduleTrigger
 from aslant.errors import ConflictError, InvalidTransition, NotFoundError
 from aslant.releases import EventFacts, TriggerFacts, WebhookFacts
 from aslant.settings import Settings
-from functions.api import editing_models, models
+from functions.api import editing_models
 from functions.api.request import Cursor, Limit, caller_of
 from functions.api.things import etag_of
 from functions.api.workflows import further, publish
@@ -96,28 +96,28 @@ def remove(trigger_id: str) -> Response[None]:
 
 
 @router.get("/workflows/<workflow_id>/triggers", tags=["workflows"], summary="What starts its published version by itself")
-def triggers(workflow_id: str) -> models.TriggersDocument:
+def triggers(workflow_id: str) -> editing_models.TriggersDocument:
     settings, caller = caller_of(router)
     release = bootstrap.releases(settings).get(caller.tenant, workflow_id)
-    def schedule(one: TriggerFacts) -> models.ScheduleDocument:
-        return models.ScheduleDocument(
+    def schedule(one: TriggerFacts) -> editing_models.ScheduleDocument:
+        return editing_models.ScheduleDocument(
             id=one["id"], expression=one["expression"], timezone=one["timezone"], overlap=one["overlap"],
             enabled=one["enabled"], next=_next(schedules.read(one["expression"], one["timezone"])),
         )
 
-    def webhook(one: WebhookFacts) -> models.WebhookDocument:
-        return models.WebhookDocument(
+    def webhook(one: WebhookFacts) -> editing_models.WebhookDocument:
+        return editing_models.WebhookDocument(
             id=one["id"], url=_url(settings, caller, workflow_id, one["id"]), secret=one["secret"], header=one["header"],
             timestamp=one["timestamp"],
         )
 
-    def event(one: EventFacts) -> models.EventTriggerDocument:
-        return models.EventTriggerDocument(
+    def event(one: EventFacts) -> editing_models.EventTriggerDocument:
+        return editing_models.EventTriggerDocument(
             id=one["id"], events=one["events"], source=one["source"] or None, workflow=one["workflow"] or None,
             filter=one["filter"], conditional=one["where"] is not None,
         )
 
-    return models.TriggersDocument(
+    return editing_models.TriggersDocument(
         schedules=[schedule(one) for one in release.get("triggers", ())],
         webhooks=[webhook(one) for one in release.get("webhooks", ())],
         events=[event(one) for one in release.get("events", ())],

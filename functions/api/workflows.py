@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -85,8 +85,7 @@ def show(workflow_id: str, version: Version = None) -> Response[models.WorkflowV
     if header(router, "if-none-match") == etag_of(record):
         return Response(status_code=304, headers={"ETag": etag_of(record)})
     definition = catalog.definition(caller.tenant, workflow_id, version)
-    found: Any = answer(200, record, definition.text, compiled(definition))
-    return found
+    return cast(Response[models.WorkflowView | None], answer(200, record, definition.text, compiled(definition)))
 
 
 @router.put("/workflows/<workflow_id>", tags=["workflows"], summary="Give it another definition, as a further version")
