@@ -26,7 +26,7 @@ _DEFAULT_ALIAS = "claude-sonnet"
 _ELSEWHERE = "openai:"
 _MAX_TEMPLATE = 200_000  # bytes
 _SHOWN = 5  # problems of an answer that the model is told
-_FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+_FENCE = re.compile(r"```[a-zA-Z]*[ \t\r]*\n(.*?)```", re.DOTALL)
 _HOLE = re.compile(r"\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}")
 _FORMATS = {
     "json": "Answer with one JSON value and nothing else: no explanation, no code fence.",

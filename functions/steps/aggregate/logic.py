@@ -11,6 +11,7 @@ from aslant.configs.aggregate import AggregateConfig
 from aslant.contracts import Json, StepResult
 from aslant.errors import ValidationError
 from aslant.step import StepRun, result
+from aslant.tabular import check_cells
 from aslant.values import render
 
 Script = Callable[[str, Mapping[str, Json], sandbox.Limits], Json]
@@ -149,6 +150,7 @@ def _markdown(value: Json, level: int) -> list[str]:
         return lines
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         columns = list(dict.fromkeys(key for item in value for key in item))
+        check_cells(len(columns), len(value))
         rows = [[_cell(render(item.get(column))) for column in columns] for item in value]
         return [_row([_cell(column) for column in columns]), _row(["---"] * len(columns)), *map(_row, rows)]
     if isinstance(value, list):

@@ -11,6 +11,7 @@ from aslant.ports import AttachedFile
 Mailbox = tuple[str, str]  # a name, which may be empty, and a plain address
 
 _LONGEST = 254  # characters of an address (RFC 5321, 4.5.3.1.3, without its brackets)
+_LONGEST_NAMED = 1000  # with a name and spaces around it
 _NAMED = re.compile(r"\s*(?P<name>[^<>@,;:\x00-\x1f\x7f\u2028\u2029]{0,100}?)\s*<(?P<address>[^<>\s]+)>\s*\Z")
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*\Z")  # a dot-atom of RFC 5322
 _DOMAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*\Z")
@@ -18,6 +19,8 @@ _DOMAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z
 
 def mailbox(text: str) -> Mailbox:
     """`ada@example.com` or `Ada <ada@example.com>`, taken apart. Raises ValidationError for anything else."""
+    if len(text) > _LONGEST_NAMED:
+        raise ValidationError(f"a text of {len(text):,} characters is not an email address")
     named = _NAMED.match(text)
     name, address = (named["name"].strip('" '), named["address"]) if named else ("", text)
     local, _, domain = address.rpartition("@")

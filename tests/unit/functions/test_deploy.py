@@ -13,6 +13,7 @@ from aslant.adapters.ecs import AwsEcs
 from aslant.adapters.eks import eks_access
 from aslant.errors import SecretNotFound, StepTypeUnavailable, ValidationError
 from aslant.kubernetes import Access, Kubernetes, objects
+from aslant.ports import HttpResponse
 from aslant.secrets import Redactor
 from aslant.settings import Settings
 from functions.steps.deploy.handler import handler as deploy
@@ -213,3 +214,37 @@ def test_an_ecs_service_is_waited_for(monkeypatch):
     assert ecs.wait("c", "s", lambda: 60.0)["runningCount"] == 2 and len(slept) == 1
     with pytest.raises(Exception, match="tasks failed to start"):
         ecs.wait("c", "s", lambda: 60.0)
+
+
+class Strange:
+    """A cluster that answers everything with the same."""
+
+    def __init__(self, body: bytes, kinds: bool = True) -> None:
+        self.body, self.kinds = body, kinds
+
+    def send(self, request):
+        if self.kinds and request.url.endswith("/apis/apps/v1"):
+            return Cluster().send(request)
+        return HttpResponse(200, {}, self.body, request.url)
+
+
+@pytest.mark.parametrize("kinds", [True, False])
+@pytest.mark.parametrize(("body", "name"), [
+    (b'{"kind": 7}', "ServerError"), (b'{"resources": [{"kind": "Deployment"}], "metadata": 1}', "ServerError"), (b"[1]", "ValidationError"),
+    (b"[" * 100_000, "ValidationError"), (b'{"resources": 3, "metadata": {"generation": "x"}, "kind": "Deployment"}', "ServerError"),
+])
+def test_answers_that_no_cluster_gives(use, failure, body, name, kinds):
+    use(Strange(body, kinds))
+    found = failure(deploy, "deploy", {"manifest": SHOP})
+    assert found[0] in ((name,) if name == "ServerError" and kinds else (name, "NotFoundError")), found
+    if kinds:
+        assert failure(scale, "scale", {"resource": "deployment/shop", "replicas": 2})[0] in ("ServerError", name, "ConflictError")
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("a: &a [x]\nb: *a", "aliases"), ("[" * 65 + "]" * 65, "nested more than 64 deep"), ("{" * 100_000, "cannot be read"),
+    ("!!python/object/apply:os.system [ls]", "cannot be read"), ("a: .nan", "cannot be read"), ("\x00", "cannot be read"), ("---\n" * 300, "0 objects"),
+])
+def test_manifests_that_are_hostile(text, words):
+    with pytest.raises(ValidationError, match=words):
+        objects(text)

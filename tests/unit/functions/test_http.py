@@ -10,6 +10,8 @@ from email.utils import formatdate
 import pytest
 
 from aslant.errors import retry_after
+from aslant.ports import HttpResponse
+from functions.steps.http import logic
 from functions.steps.http.handler import handler
 
 pytestmark = pytest.mark.usefixtures("loopback")
@@ -218,3 +220,13 @@ def test_configuration_errors_name_every_field_and_no_value(invocation):
     assert name == "ValidationError"
     assert "did you mean url?" in message and "timeout: must be a number" in message and "method: must be one of" in message
     assert "sekrit" not in message
+
+
+@pytest.mark.parametrize(("kind", "body"), [
+    ('a/b; x="' + ";" * 60_000, "abc"), ("a/b" + ";charset*0*=x;charset*=x" * 30, "abc"), ('a/b; Charset = "latin-1"', "abc"),
+    (";" * 65_000, "abc"), ("APPLICATION/JSON ; charset=utf-8", None), ("a/b; charset=zlib", "YWJj"),
+])
+def test_kinds_of_content_that_are_odd(kind, body):
+    """The second made the standard library's reader fail, the first made it take a minute."""
+    data = b"null" if body is None else b"abc"
+    assert logic.body_of(HttpResponse(200, {"content-type": kind}, data, "http://example.com/"))["body"] == body

@@ -9,9 +9,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from aslant import bootstrap, errors, skills
+from aslant.configs.agent import AgentConfig
 from aslant.contracts import CLAIM_THRESHOLD
+from aslant.model_ports import ModelAnswer
+from aslant.tabular import read_csv
 from aslant.values import MAX_DEPTH, read_json, well_formed
+from functions.steps.agent.logic import answered
 from functions.steps.aggregate.handler import handler as aggregate
+from functions.steps.email.message import mailbox
 from functions.steps.skill.handler import handler as skill
 from functions.steps.transform.handler import handler as transform
 
@@ -125,6 +130,34 @@ def test_bodies_in_no_character_set_of_the_web(charset, invocation, monkeypatch)
     monkeypatch.setattr(bootstrap, "http", lambda settings: Fixed())
     output = handler(invocation("http", {"url": "http://example.com/"}), None)["output"]
     assert output["size"] > 300_000
+
+
+@pytest.mark.parametrize(("config", "words"), [
+    ({"data": ",".join(map(str, range(5000))) + "\n" + "x\n" * 201, "input_format": "csv"}, "more than 1,000,000 cells"),
+    ({"data": [{f"k{number}": 1} for number in range(1001)], "output_format": "csv"}, "more than 1,000,000 cells"),
+    ({"data": "a,b,a\n1,2,3\n", "input_format": "csv"}, "two columns that are called 'a'"),
+])
+def test_small_data_that_would_become_a_huge_table(config, words, invocation):
+    with pytest.raises(errors.ValidationError, match=words):
+        transform(invocation("transform", config), None)
+
+
+def test_a_report_that_would_be_a_huge_table(invocation):
+    rows = [[{f"k{number}": 1} for number in range(1001)]]
+    with pytest.raises(errors.ValidationError, match="more than 1,000,000 cells"):
+        aggregate(invocation("aggregate", {"results": rows, "format": "markdown_report"}), None)
+
+
+def test_a_field_of_csv_is_as_long_as_it_is():
+    assert read_csv("a\n" + "x" * 200_000 + "\n") == [{"a": "x" * 200_000}]
+
+
+def test_texts_that_would_take_square_time():
+    answer = ModelAnswer("```" + "\n" * 200_000 + "x", 1, 1)
+    assert answered(answer, AgentConfig(prompt="x", output_format="json"))[1] == "it cannot be read as JSON"
+    for text in ("a@" + "é" * 1_000_000, " " * 1_000_000, "a@" + "é." * 100_000):
+        with pytest.raises(errors.ValidationError, match="characters is not an email address"):
+            mailbox(text)
 
 
 def test_reading_and_forming():

@@ -6,19 +6,22 @@ judged is what `kubectl rollout status` does.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from aslant.contracts import Json
-from aslant.errors import ConflictError, NotFoundError, RolloutFailed, StepTimeout, ValidationError, http_error
+from aslant.errors import ConflictError, NotFoundError, RolloutFailed, ServerError, StepTimeout, ValidationError, http_error
 from aslant.ports import ClientTls, Http, HttpRequest
+from aslant.values import read_json
 
 MAX_MANIFEST = 1_000_000  # bytes
 MAX_OBJECTS = 100
+_DEEPEST = 64
 MANAGER = "aslant"  # who the cluster notes as the manager of applied fields
 _PAUSE = 2.0  # seconds between two looks at a rollout
 _APPLY = "application/apply-patch+yaml"  # takes JSON too, which is YAML
@@ -49,13 +52,19 @@ class Kubernetes:
         """The object as the cluster has it after a server-side apply. Raises ConflictError for fields of other managers."""
         query = {"fieldManager": MANAGER, "force": "true" if force else "false", **({"dryRun": "All"} if dry_run else {})}
         path = f"{self._path(object, namespace)}?{urllib.parse.urlencode(query)}"
-        return self._ask("PATCH", path, dict(object), _APPLY, f"applying {label(object)}")
+        doing = f"applying {label(object)}"
+        found = self._ask("PATCH", path, dict(object), _APPLY, doing)
+        with _understood(doing):
+            return {**found, "metadata": dict(found["metadata"])}
 
     def wait(self, object: Mapping[str, Json], namespace: str) -> str:
         """What the rollout of an applied object came to. Raises RolloutFailed, or StepTimeout that says how far it is."""
         path = self._path(object, namespace)
         while True:
-            done, words = rollout(self._ask("GET", path, None, "", f"looking at {label(object)}"))
+            doing = f"looking at {label(object)}"
+            found = self._ask("GET", path, None, "", doing)
+            with _understood(doing):
+                done, words = rollout(found)
             if done:
                 return words
             self._pause(f"{label(object)}: {words}")
@@ -70,10 +79,11 @@ class Kubernetes:
         path = self._workload(resource, namespace)
         while True:
             found = self._ask("GET", path, None, "", f"looking at {resource}")
-            status = found.get("status") or {}
-            seen = int(status.get("observedGeneration") or 0) >= int(found["metadata"].get("generation") or 0)
-            ready, all_ = int(status.get("readyReplicas") or 0), int(status.get("replicas") or 0)
-            wanted = int((found.get("spec") or {}).get("replicas", 1))
+            with _understood(f"looking at {resource}"):
+                status = found.get("status") or {}
+                seen = int(status.get("observedGeneration") or 0) >= int(found["metadata"].get("generation") or 0)
+                ready, all_ = int(status.get("readyReplicas") or 0), int(status.get("replicas") or 0)
+                wanted = int((found.get("spec") or {}).get("replicas", 1))
             if wanted != replicas:
                 raise ConflictError(f"{resource}: somebody else has set {wanted} replicas meanwhile")
             if seen and ready == all_ == replicas:
@@ -99,10 +109,11 @@ class Kubernetes:
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         if root not in self._kinds:  # what is called how is the cluster's to say: it may have kinds of its own
             listed = self._ask("GET", root, None, "", f"looking for the kinds of {version}")
-            self._kinds[root] = {
-                one["kind"]: (one["name"], bool(one["namespaced"]))
-                for one in listed.get("resources", ()) if "/" not in one["name"]
-            }
+            with _understood(f"looking for the kinds of {version}"):
+                self._kinds[root] = {
+                    str(one["kind"]): (str(one["name"]), bool(one["namespaced"]))
+                    for one in listed.get("resources", ()) if "/" not in one["name"]
+                }
         if kind not in self._kinds[root]:
             raise NotFoundError(f"the cluster has no kind {kind} of {version}")
         plural, namespaced = self._kinds[root][kind]
@@ -121,7 +132,7 @@ class Kubernetes:
             max_redirects=0, tls=self.access.tls,
         ))
         try:
-            said = json.loads(answer.body)
+            said = read_json(answer.body)
         except ValueError:
             said = None
         if answer.status // 100 != 2:
@@ -135,6 +146,15 @@ class Kubernetes:
         return said
 
 
+@contextlib.contextmanager
+def _understood(doing: str) -> Iterator[None]:
+    """Raises ServerError where an answer is read that has not the published shape."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise ServerError(f"{doing}: the answer is none that a cluster gives") from None
+
+
 def objects(manifest: Json) -> list[dict[str, Json]]:
     """The objects of a manifest: text (YAML or JSON, several documents), an object, a list of them, or a List."""
     if isinstance(manifest, str):
@@ -143,8 +163,10 @@ def objects(manifest: Json) -> list[dict[str, Json]]:
         if len(manifest) > MAX_MANIFEST:
             raise ValidationError(f"the manifest has {len(manifest):,} characters; {MAX_MANIFEST:,} are the limit")
         try:
+            _plain(manifest)
             # JSON tells what YAML alone would still share or cannot say, such as dates.
-            documents = json.loads(json.dumps([one for one in yaml.load_all(manifest, _loader()) if one is not None]))
+            found_all = [one for one in yaml.load_all(manifest, _loader()) if one is not None]
+            documents = json.loads(json.dumps(found_all, allow_nan=False))
         except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
             raise ValidationError(f"the manifest cannot be read: {str(error).splitlines()[0]}") from None
     else:
@@ -167,15 +189,25 @@ def objects(manifest: Json) -> list[dict[str, Json]]:
     return found
 
 
-def _loader() -> Any:
-    """YAML without dates and without aliases, which may make a small text a huge value."""
+def _plain(manifest: str) -> None:
+    """Raises YAMLError for aliases, which may make a small text a huge value, and for what the C library would crash at."""
     import yaml
 
-    class Loader(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("aliases (*name) are not taken")
-            return super().compose_node(parent, index)
+    depth = 0
+    for event in yaml.parse(manifest, getattr(yaml, "CLoader", yaml.Loader)):
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (*name) are not taken")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise yaml.YAMLError(f"it is nested more than {_DEEPEST} deep")
+
+
+def _loader() -> Any:
+    """YAML without dates; in C where that is there, which is ten times as fast."""
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        pass
 
     Loader.yaml_implicit_resolvers = {
         first: [(tag, form) for tag, form in rows if tag != "tag:yaml.org,2002:timestamp"]

@@ -50,9 +50,9 @@ class OpenAiModels:
                 response.status, f"the model {request.model} answered {response.status}: {_reason(response.body)}",
                 retry_after=retry_after(response.headers.get("retry-after"), time.time()),
             )
-        if stream is not None and "json" not in response.headers.get("content-type", ""):
-            return stream.answer(request.model)
         try:
+            if stream is not None and "json" not in response.headers.get("content-type", ""):
+                return stream.answer(request.model)
             data = read_json(response.body)
             choice = data["choices"][0]
             return _answer(request.model, choice["message"], choice.get("finish_reason"), data.get("usage"))
@@ -83,7 +83,8 @@ def _answer(model: str, message: Mapping[str, Any], reason: Any, usage: Any) -> 
     ]
     counts = usage if isinstance(usage, Mapping) else {}
     return ModelAnswer(
-        str(message.get("content") or ""), int(counts.get("prompt_tokens") or 0), int(counts.get("completion_tokens") or 0),
+        str(message.get("content") or ""), max(0, int(counts.get("prompt_tokens") or 0)),
+        max(0, int(counts.get("completion_tokens") or 0)),
         _CUT.get(str(reason), "end_turn"), calls,
     )
 
@@ -117,7 +118,7 @@ class _Stream:
             self.reason = choice.get("finish_reason") or self.reason
             delta = choice.get("delta") or {}
             self.refusal += delta.get("refusal") or ""
-            if delta.get("content"):
+            if delta.get("content") and isinstance(delta["content"], str):
                 self.text.append(delta["content"])
                 self.told(delta["content"])
             for part in delta.get("tool_calls") or ():

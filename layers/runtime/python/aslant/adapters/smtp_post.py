@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 from aslant.adapters.guarded_http import Resolver, resolve
 from aslant.adapters.pinned import connect
@@ -26,6 +26,7 @@ from aslant.errors import (
 )
 from aslant.ports import Envelope
 
+_LONGEST_REPLY = 100_000  # bytes
 _TOO_LARGE, _NO_LOGIN = 552, (530, 534, 535, 538)
 
 
@@ -89,6 +90,8 @@ class SmtpPost:
             code, text = next(iter(error.recipients.values()))
             return _refused(int(code), f"{where} refuses every recipient: {code} {_text(text)}")
         if isinstance(error, smtplib.SMTPResponseException):
+            if error.smtp_code < 200 or isinstance(error.smtp_error, str):  # the library's own words: it is no reply
+                return NetworkError(f"{where} does not answer as mail servers do")
             return _refused(error.smtp_code, f"{where} answered {error.smtp_code} {_text(error.smtp_error)}")
         if isinstance(error, smtplib.SMTPNotSupportedError):
             return ValidationError(f"{where} does not offer what is needed: {error}")
@@ -106,6 +109,32 @@ class _Session(smtplib.SMTP):
 
     def _get_socket(self, host: str, port: int, timeout: Any) -> socket.socket:
         return self._given
+
+    def getreply(self) -> tuple[int, bytes]:
+        """As it is, but a reply has an end: the library would keep lines for as long as they come."""
+        if self.file is None:
+            assert self.sock is not None
+            self.file = _Bounded(self.sock.makefile("rb"))
+        self.file.left = _LONGEST_REPLY
+        return super().getreply()
+
+
+@dataclass(slots=True)
+class _Bounded:
+    """The reading side of a connection; `left` are the bytes that may still come."""
+
+    file: BinaryIO
+    left: int = _LONGEST_REPLY
+
+    def readline(self, size: int) -> bytes:
+        line = self.file.readline(size)
+        self.left -= len(line)
+        if self.left < 0:
+            raise OSError("the reply has no end")
+        return line
+
+    def close(self) -> None:
+        self.file.close()
 
 
 def _refused(code: int, text: str) -> StepError:

@@ -7,6 +7,7 @@ as numbers or in hexadecimal, and `EXECUTE … USING` gives them to the statemen
 from __future__ import annotations
 
 import contextlib
+import struct
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from aslant.ports import DatabaseAddress, QueryRequest, QueryResult
 from aslant.values import compact, read_json
 
 _BATCH = 100
+_UNREADABLE = (struct.error, IndexError, TypeError, AssertionError)  # what PyMySQL stumbles with over a packet that is none
 # https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html, and MariaDB's own beyond 1900
 _ERRORS: dict[int, type[StepError]] = {
     1044: AuthorizationError, 1045: AuthenticationError, 1698: AuthenticationError, 1142: AuthorizationError,
@@ -57,7 +59,7 @@ class MySql:
                 found = [_one(connection, each, given, request) for each, given in zip(statements, values, strict=True)]
                 connection.commit()
                 return found
-        except (pymysql.Error, OSError, UnicodeError) as error:
+        except (pymysql.Error, OSError, UnicodeError, *_UNREADABLE) as error:
             raise self._error(error, deadline) from None
 
     @contextlib.contextmanager
@@ -95,6 +97,8 @@ class MySql:
             return StepTimeout(f"{shown} did not answer in time")
         if number == 0 and isinstance(error, OSError):
             return NetworkError(f"{shown}: the connection failed: {type(error).__name__}")
+        if number == 0 and not isinstance(error, UnicodeError):
+            return NetworkError(f"{shown} does not answer as MySQL does")
         return _ERRORS.get(number, NetworkError if 2000 <= number < 3000 else ValidationError)(f"{shown}: {message} ({number})")
 
 

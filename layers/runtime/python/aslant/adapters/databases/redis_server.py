@@ -46,6 +46,7 @@ _WRITES = _names("""
 """)
 _PLACE = re.compile(r"\$(?P<number>[0-9]+)|\$(?P<name>[A-Za-z_]\w*)")
 _MAX_WORDS = 10_000
+_MOST_BYTES = 8 * MAX_PAYLOAD  # of all answers as they are sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Redis:
         try:
             with guard.connect(self.where, self.allow, deadline) as sock, sock.dup() as handle, guard.cut_off(handle, deadline):
                 answers = _exchange(self.where, sock, commands, max(0.1, deadline - time.monotonic()))
-        except (redis.RedisError, OSError, UnicodeError) as error:
+        except (redis.RedisError, OSError, ValueError, RecursionError) as error:
             raise self._error(error, deadline) from None
         left = [MAX_PAYLOAD]
         shown = [_shown(answer, request.max_rows, left) for answer in answers]
@@ -83,6 +84,8 @@ class Redis:
             return AuthorizationError(f"{shown}: {message}")
         if code in ("LOADING", "OOM", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"):
             return ServerError(f"{shown}: {message}")
+        if isinstance(error, redis.InvalidResponse | ValueError | RecursionError):
+            return NetworkError(f"{shown} does not answer as Redis does")
         if isinstance(error, redis.ConnectionError | OSError):
             return NetworkError(f"{shown}: {message}")
         return ValidationError(f"{shown}: {message}")
@@ -100,7 +103,7 @@ def _exchange(where: DatabaseAddress, sock: Any, commands: list[list[bytes]], le
 
     class Pinned(Connection):
         def _connect(self) -> Any:
-            return sock if tls is None else tls.wrap_socket(sock, server_hostname=where.host)
+            return _Bounded(sock if tls is None else tls.wrap_socket(sock, server_hostname=where.host))
 
     pinned: Any = Pinned
     connection = pinned(
@@ -123,6 +126,31 @@ def _exchange(where: DatabaseAddress, sock: Any, commands: list[list[bytes]], le
         return list(answers[-1])
     finally:
         connection.disconnect()
+
+
+class _Bounded:
+    """A socket that so many bytes come out of: a value may have 512 MB, and what is no answer at all has no end."""
+
+    def __init__(self, sock: Any) -> None:
+        self._sock, self._left = sock, _MOST_BYTES
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+    def recv(self, size: int) -> bytes:
+        data: bytes = self._sock.recv(size)
+        self._counted(len(data))
+        return data
+
+    def recv_into(self, buffer: Any, *more: Any) -> int:
+        size: int = self._sock.recv_into(buffer, *more)
+        self._counted(size)
+        return size
+
+    def _counted(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise PayloadTooLarge(f"the answer has more than {_MOST_BYTES:,} bytes; ask for less")
 
 
 def _words(statement: QueryStatement) -> list[bytes]:
