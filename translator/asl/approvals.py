@@ -71,9 +71,9 @@ def _gate(
     # The request expires when the machine stops waiting, whichever of the two limits was written.
     payload["timeout"] = max(1, limit)
     payload["entered"] = "{% $states.context.State.EnteredTime %}"
-    indexes = [writer.bind(Slot("index", loop)) for loop in run.frame.loops]
+    places = machine.places(writer, run.frame)
     name = step.id + (ESCALATED if escalated else "")
-    state["TimeoutSeconds"] = config["timeout"] = remaining(name, indexes, str(max(1, limit)), 1)
+    state["TimeoutSeconds"] = config["timeout"] = remaining(name, places, str(max(1, limit)), 1)
     entry = machine.entry(block, step)
     catch: list[dict[str, Any]] = []
     if _plain(step, "on_reject", "fail") == "continue":

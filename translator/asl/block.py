@@ -166,6 +166,14 @@ class Machine:
         ]
         return "[" + ",".join(parts) + "]"
 
+    def places(self, writer: Writer, frame: Frame) -> list[str]:
+        """The sources of the texts that tell iterations apart in a label, such as `[2]`, for the loops around."""
+        return [
+            f'$join({writer.bind(Slot("item", loop))}.iteration.("["&$string($)&"]"))' if loop == UNDO_LOOP
+            else f'"["&$string({writer.bind(Slot("index", loop))})&"]"'
+            for loop in frame.loops
+        ]
+
     def go(self, block: Block, state: State, following: str | None, own: Mapping[Slot, str] | None = None) -> State:
         """Let `state` go on to `following`, or end the block there with the block's output."""
         if following is not None:

@@ -13,7 +13,6 @@ from translator.asl.plan import Run
 from translator.asl.replay import remaining
 from translator.asl.values import literal, query
 from translator.expressions.jsonata import text_literal
-from translator.expressions.tree import Slot
 from translator.model.workflow import OnFailure, Retry, Step
 from translator.passes.policies import Reaction, reactions
 
@@ -69,7 +68,7 @@ def ask(
     )
     message = f'{text_literal(step.label)}&" failed: "&${failure}.error&": "&$substring(${failure}.message,0,500)'
     limit = max(1, math.ceil(reaction.timeout or DEFAULT_LIMIT))
-    indexes = [writer.bind(Slot("index", loop)) for loop in run.frame.loops]
+    places = machine.places(writer, run.frame)
     config: dict[str, Any] = {
         "message": query(message), "approval_type": "multiple_choice", "options": [*OPTIONS],
         "data": {**known, "round": query(f"${count}")},
@@ -82,7 +81,7 @@ def ask(
     payload["timeout"] = limit
     payload["entered"] = "{% $states.context.State.EnteredTime %}"
     name = escalated_id(step.id)
-    state["TimeoutSeconds"] = config["timeout"] = remaining(name, indexes, str(limit), 1, round=f"${count}")
+    state["TimeoutSeconds"] = config["timeout"] = remaining(name, places, str(limit), 1, round=f"${count}")
     state["Assign"] = {answer: query("$states.result.answer")}
     # Nobody answered, or somebody said no: as with giving up.
     state["Catch"] = [

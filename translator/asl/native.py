@@ -157,8 +157,8 @@ def wait_step(machine: Machine, block: Block, run: Run, following: str | None) -
 def _seconds(machine: Machine, writer: Writer, run: Run) -> str:
     """Whole seconds, of which a later run waits for the rest."""
     step = run.step
-    indexes = [writer.bind(Slot("index", loop)) for loop in run.frame.loops]
-    return remaining(step.id, indexes, _whole_seconds(machine, writer, step), 0)
+    places = machine.places(writer, run.frame)
+    return remaining(step.id, places, _whole_seconds(machine, writer, step), 0)
 
 
 def _whole_seconds(machine: Machine, writer: Writer, step: Step) -> str:

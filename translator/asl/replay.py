@@ -16,17 +16,17 @@ EXECUTION_ID = "$states.context.Execution.([Input.execution.id,Id][0])"
 _ENTERED = "$states.context.Execution.Input.execution"
 
 
-def label(step: str, indexes: Sequence[str]) -> str:
-    """The source of a step's label in its iteration, `step[2][0]`; `indexes` are the sources of the loops' indexes."""
-    return "&".join([text_literal(step), *(f'"["&$string({index})&"]"' for index in indexes)])
+def label(step: str, places: Sequence[str]) -> str:
+    """The source of a step's label in its iteration, `step[2][0]`; `places` are the sources of the texts in brackets."""
+    return "&".join([text_literal(step), *places])
 
 
-def remaining(step: str, indexes: Sequence[str], seconds: str, least: int, *, round: str = "") -> str:
+def remaining(step: str, places: Sequence[str], seconds: str, least: int, *, round: str = "") -> str:
     """The field that says how many whole seconds are left of `seconds`, counted from when the state was first entered.
 
     `round` is the source of a number that tells visits of the state apart.
     """
-    name = label(step, indexes) + (f'&"#"&$string({round})' if round else "")
+    name = label(step, places) + (f'&"#"&$string({round})' if round else "")
     return query(
         f"($seconds:={seconds};$at:=$lookup({_ENTERED}.entered,{_ENTERED}.id&\"/\"&{name});"
         f"$exists($at)?$max([{least},$ceil($seconds-($millis()-$at)/1000)]):$seconds)"

@@ -136,6 +136,29 @@ def version(value: Any, at: Position, findings: Findings) -> str:
     return value
 
 
+def twice(findings: Findings, one: str, other: str, at: Position, other_at: Position) -> None:
+    """A finding that two places say the same thing, so that one of them would be lost."""
+    findings.add(rules.WRITTEN_TWICE, f"{one} and {other} say the same thing", at, hint="remove one of them",
+        related=(("the other one", other_at),))
+
+
+def join(target: Map, source: Map, findings: Findings, place: str, other: str) -> None:
+    """Move every key over. One that is there already, from `other`, is a finding: its value would be lost."""
+    for key in source:
+        if key in target:
+            twice(findings, f"`{place}.{key}`", f"`{other}.{key}`", source.at_key(key), target.at_key(key))
+        else:
+            target.move(key, source)
+
+
+def only_one(source: Map, keys: tuple[str, ...], findings: Findings) -> str | None:
+    """The one of `keys`, which are names of the same thing, that is written; the first one where there are several."""
+    written = [key for key in keys if source.get(key) is not None]
+    for other in written[1:]:
+        twice(findings, f"`{other}`", f"`{written[0]}`", source.at_key(other), source.at_key(written[0]))
+    return written[0] if written else None
+
+
 def put_expression(target: Map, key: str, source: Map, source_key: str | None = None) -> None:
     """Move an expression field: holes and delimiters that were written around it go, its place stays exact."""
     name = source_key or key
@@ -179,25 +202,23 @@ def retry(source: Map, findings: Findings, *, times: dict[str, tuple[str, float]
     counts retries. Canonical keys are taken too.
     """
     result = Map(source.pos)
+    names = {key: name for key, (name, _) in times.items()} | {attempts: "max_attempts", strategy: "strategy"}
     for key in source:
         at = source.at(key)
-        if key in times:
-            name, unit = times[key]
-            amount = seconds(source[key], at, findings, unit)
+        if source[key] is None:
+            continue
+        name = "max_attempts" if key == "max_retries" and isinstance(source[key], int) else names.get(key, key)
+        if name in result:
+            other = next(each for each in source if source.at_key(each) == result.at_key(name))
+            twice(findings, f"`{key}`", f"`{other}`", source.at_key(key), result.at_key(name))
+        elif key in times or key in ("delay", "max_delay"):
+            amount = seconds(source[key], at, findings, times[key][1] if key in times else 1)
             if amount is not None:
                 result.put(name, amount, at, source.at_key(key))
-        elif key in ("delay", "max_delay"):
-            amount = seconds(source[key], at, findings)
-            if amount is not None and key not in result:
-                result.put(key, amount, at, source.at_key(key))
-        elif key == attempts:
-            result.move("max_attempts", source, key)
-        elif key == "max_retries" and isinstance(source[key], int):
-            result.put("max_attempts", source[key] + 1, at, source.at_key(key))
-        elif key in (strategy, "strategy"):
-            result.move("strategy", source, key)
+        elif key == "max_retries" and name != key:
+            result.put(name, source[key] + 1, at, source.at_key(key))
         else:
-            result.move(key, source)
+            result.move(name, source, key)
     return result
 
 

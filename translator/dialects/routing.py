@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from translator.diagnostics import Findings, Position
-from translator.dialects.common import dependencies, dependency, nfc, put_expression
+from translator.dialects.common import NO_PLACE, dependencies, dependency, nfc, only_one, put_expression, twice
 from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
@@ -274,12 +274,15 @@ def choice(step: Map, settings: Map, findings: Findings) -> list[Target]:
     `name`. `default` is a target, or a branch of the list is marked by `default: true`.
     """
     branches = settings.get("branches")
+    for key in ("cases", "default"):
+        if step.get(key):
+            twice(findings, f"`{key}` of the step", "what it decides by", step.at_key(key), settings.pos)
     targets: list[Target] = []
     cases = Seq(settings.at("branches"))
     if isinstance(branches, Seq):
         _listed_branches(step, branches, cases, targets, findings)
     elif branches is None or isinstance(branches, Map):
-        condition = next((key for key in ("condition", "when") if settings.get(key) is not None), None)
+        condition = only_one(settings, ("condition", "when"), findings)
         if condition is None:
             findings.add(rules.BRANCHES, f"the conditional step {step.get('id')!r} has no condition", settings.pos,
                 hint="add `condition:`")
@@ -301,10 +304,20 @@ def choice(step: Map, settings: Map, findings: Findings) -> list[Target]:
     else:
         findings.add(rules.BRANCHES, "`branches` is a mapping or a list", settings.at("branches"))
     if settings.get("default") is not None:
+        _one_default(settings, step, targets, findings)
         step.put("default", "default" if isinstance(branches, Seq) else "false", settings.at("default"))
         targets += _targets(step["default"], settings["default"], settings.at("default"), findings)
     step.put("cases", cases, cases.pos, settings.at_key("branches"))
     return targets
+
+
+def _one_default(settings: Map, step: Map, targets: list[Target], findings: Findings) -> None:
+    """`default` beside a branch that says the same: a list's own default, or `false`."""
+    listed = isinstance(settings.get("branches"), Seq)
+    other = next((target.at for target in targets if target.outcome == "false"), None)
+    if listed and "default" in step or not listed and other is not None:
+        at = step.at("default") if listed else other or NO_PLACE
+        twice(findings, "`default`", "another branch", settings.at_key("default"), at)
 
 
 def _listed_branches(step: Map, branches: Seq, cases: Seq, targets: list[Target], findings: Findings) -> None:
@@ -315,12 +328,17 @@ def _listed_branches(step: Map, branches: Seq, cases: Seq, targets: list[Target]
         check_keys(branch, ("name", "condition", "when", "target_step", "target_steps", "target", "default",
             "is_default"), "a branch", findings)
         fallback = branch.get("default") is True or branch.get("is_default") is True
-        condition = next((key for key in ("condition", "when") if branch.get(key) is not None), None)
+        condition = only_one(branch, ("condition", "when"), findings)
         name = branch.get("name", "default" if fallback else f"branch_{number}")
         if not isinstance(name, str) or not name:
             findings.add(rules.WRONG_TYPE, "the name of a branch is a text", branch.at("name"))
             continue
         if fallback:
+            if condition is not None:
+                findings.add(rules.BRANCHES, f"the branch {name!r} is the default, so it has no condition",
+                    branch.at_key(condition), hint="remove `condition:` or `default:`")
+            if "default" in step:
+                twice(findings, f"this branch {name!r}", f"{step['default']!r} as the default", at, step.at_key("default"))
             step.put("default", name, at)
         elif condition is None:
             findings.add(rules.BRANCHES, f"the branch {name!r} has no condition", at,
@@ -338,7 +356,7 @@ def _targets(outcome: str, value: Any, at: Position, findings: Findings) -> list
     if isinstance(value, Map):
         check_keys(value, ("name", "condition", "when", "target_step", "target_steps", "target", "default",
             "is_default"), "a branch", findings)
-        key = next((key for key in ("target_step", "target_steps", "target") if key in value), None)
+        key = only_one(value, ("target_step", "target_steps", "target"), findings)
         if key is None:
             return []
         value, at = value[key], value.at(key)

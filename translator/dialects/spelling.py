@@ -153,11 +153,19 @@ def put_changed(target: Map, key: str, value: Any, source: Map, change: Expressi
     target.put(key, new, at, source.at_key(name))
 
 
-def carry_step(source: Map, target: Map, spelling: Spelling, skip: Iterable[str] = ()) -> None:
-    """Take the canonical keys of a step over into `target`, except those in `skip` and those already there."""
+def carry_step(
+    source: Map, target: Map, spelling: Spelling, skip: Iterable[str] = (), findings: Findings | None = None
+) -> None:
+    """Take the canonical keys of a step over into `target`, except those in `skip` and those already there.
+
+    One that is there from another place than `source` is told to `findings`: it says the same thing once more.
+    """
     left_out = set(skip)
     for key, value in source.items():
-        if key in left_out or key in target or value is None:
+        if key in left_out or value is None:
+            continue
+        if key in target:
+            _report_twice(key, source, target, findings)
             continue
         at = source.at(key)
         if key in PLAIN_KEYS:
@@ -176,6 +184,12 @@ def carry_step(source: Map, target: Map, spelling: Spelling, skip: Iterable[str]
             put(target, key, each(value, spelling.step), source)
         elif key == "branches":
             put(target, key, each(value, lambda branch: _branch(branch, spelling)), source)
+
+
+def _report_twice(key: str, source: Map, target: Map, findings: Findings | None) -> None:
+    if findings is not None and target.at_key(key) != source.at_key(key):
+        findings.add(rules.WRITTEN_TWICE, f"`{key}` is said once more, in another place", source.at_key(key),
+            hint="remove one of the two", related=(("the other one", target.at_key(key)),))
 
 
 def dependencies(value: Seq, spelling: Spelling) -> Seq:
@@ -210,11 +224,16 @@ def _branch(value: Map, spelling: Spelling) -> Map:
     return result
 
 
-def carry_workflow(source: Map, target: Map, spelling: Spelling, skip: Iterable[str] = ()) -> None:
-    """Take the canonical keys of a workflow over into `target`, except `steps`, those in `skip` and those there."""
+def carry_workflow(
+    source: Map, target: Map, spelling: Spelling, skip: Iterable[str] = (), findings: Findings | None = None
+) -> None:
+    """Take the canonical keys of a workflow over into `target`, as `carry_step` does; `steps` are left out."""
     left_out = {"steps", "dialect", *skip}
     for key, value in source.items():
-        if key in left_out or key in target or key.startswith("x-") or value is None:
+        if key in left_out or key.startswith("x-") or value is None:
+            continue
+        if key in target:
+            _report_twice(key, source, target, findings)
             continue
         if key in ("outputs", "variables", "notifications"):
             put(target, key, map_texts(value, spelling.text, source.at(key)), source)

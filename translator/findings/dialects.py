@@ -49,7 +49,7 @@ BRANCHES = Rule("D032", Severity.ERROR, "branches that cannot be read",
     "A conditional step has `condition` with `branches: {true: {target_step: a}, false: {target_step: b}}`, or a list"
     " of branches, each with `condition` and `target_step`, with a `default`.")
 WRITTEN_TWICE = Rule("D033", Severity.ERROR, "said in two ways",
-    "Two keys say the same thing and differ. Remove one of them.")
+    "Two keys say the same thing, and only one of them could count. Remove the other.")
 LITERAL_BRACES = Rule("D034", Severity.WARNING, "braces that are plain text",
     "The stages dialect marks expressions by `${{ }}`; `{{ }}` without the dollar sign stays text.")
 MISSING_FIELD = Rule("D035", Severity.ERROR, "a setting of this step type is missing",

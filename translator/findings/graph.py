@@ -42,6 +42,10 @@ RECURSION = Rule("G018", Severity.ERROR, "workflows call each other in a circle"
     "A workflow that starts itself, directly or through others, would never end. Use a loop.")
 UNKNOWN_WORKFLOW = Rule("G019", Severity.WARNING, "sub-workflow not among the given definitions",
     "The child workflow is bound by its id when the workflow is deployed. To run locally, give its file too.")
+OTHER_TYPE = Rule("G027", Severity.ERROR, "setting that the step's type does not have",
+    "Some settings stand in the step itself, and each belongs to certain types: `branches` to a parallel, `items` and `steps`"
+    " to a loop, `cases` to a choice, `seconds` and `until` to a wait, `workflow` and `input` to a step that calls a workflow."
+    " These types have nothing under `config`; all others have their settings there, and none of these.")
 DUPLICATE_WORKFLOW = Rule("G020", Severity.ERROR, "workflow id used twice",
     "Definitions that are compiled together need different ids.")
 SELF_DEPENDENCY = Rule("G021", Severity.ERROR, "step depends on itself",

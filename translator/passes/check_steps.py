@@ -13,12 +13,14 @@ from translator.diagnostics import Findings, Position
 from translator.expressions.tree import Literal
 from translator.expressions.types import certain_mismatch, kind
 from translator.findings import asl as asl_rules
+from translator.findings import dialects as dialect_rules
 from translator.findings import expressions as expression_rules
 from translator.findings import graph as rules
 from translator.model.inputs import type_of_inputs
 from translator.model.values import expressions_of, is_node
 from translator.model.workflow import Step, Value, Workflow
 from translator.nearest import nearest
+from translator.passes.check_unused import check_unused
 from translator.source import Map, position_of
 
 # Settings that shape the state machine, by step type.
@@ -31,7 +33,7 @@ def check_steps(workflow: Workflow, findings: Findings, broken: Collection[Posit
     `broken`: places of errors found before. What a step around one of them lacks may have been left out because of it.
     """
     steps = list(workflow.all_steps())
-    lacking = _around(steps, broken)
+    lacking = _around(steps, broken) | check_unused(workflow, findings)
     if not workflow.steps:
         findings.add(rules.EMPTY, "the workflow has no steps", workflow.at)
     for step in steps:
@@ -64,7 +66,20 @@ def check_steps(workflow: Workflow, findings: Findings, broken: Collection[Posit
                     rules.CONFIG, f"{step.id!r}: `{key}` decides what the state machine looks like, so it cannot be computed",
                     _at(step, "config", key), hint="write the value itself",
                 )
+        if step.type == "approval":
+            _answer_time(step, findings)
         _report_unused(step, workflow, findings)
+
+
+def _answer_time(step: Step, findings: Findings) -> None:
+    """An approval waits for as long as its `timeout` says, which has two places."""
+    value = step.config.get("timeout")
+    written = value.value if isinstance(value, Literal) else value
+    if step.timeout is not None and written is not None and written != step.timeout:
+        findings.add(
+            dialect_rules.WRITTEN_TWICE, f"the time to answer {step.id!r} is said twice: {step.timeout:g} s and {written}",
+            _at(step, "config", "timeout"), hint="remove one of the two", related=(("the other one", _at(step, "timeout")),),
+        )
 
 
 def _around(steps: Sequence[Step], places: Collection[Position]) -> set[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from translator.diagnostics import Findings, Position
-from translator.dialects.common import dependencies, dependency, nfc
+from translator.dialects.common import dependencies, dependency, nfc, only_one
 from translator.dialects.templates import expression
 from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
@@ -45,12 +45,15 @@ def connect(
             continue
         if not _known(edge, by_id, findings):
             continue
+        only_one(edge, ("when", "condition"), findings)
         entry = dependency(source, edge.at("from"))
         found[target].append(entry)
         router = routers.get(source)
         if router is not None:
             _routed(edge, target, router, entry, change, findings)
             continue
+        if edge.get("on"):
+            entry.put("on", edge["on"], edge.at("on"))  # the source has no outcomes, which is found out later
         condition, at = _condition(edge)
         if condition is None:
             if edge.get("type") == "conditional":

@@ -70,6 +70,9 @@ class _Lowering:
 
     def declared_inputs(self) -> Map | None:
         written: Map | None = self.document.get("inputs")
+        if written is not None and self.state.get("input") is not None:
+            common.twice(self.findings, "`inputs`", "`state_schema.input`", self.document.at_key("inputs"),
+                self.state.at_key("input"))
         return written if written is not None else settings.inputs(self.state.get("input"), self.findings)
 
     def spelling(self, names: Names) -> Spelling:
@@ -108,7 +111,7 @@ class _Lowering:
             put(out, "settings", lowered, doc, "settings")
         spelling = self.spelling(self.names)
         self.notifications(written, spelling, out)
-        carry_workflow(doc, out, spelling, skip=("version", "labels", "settings", "notifications", "inputs"))
+        carry_workflow(doc, out, spelling, ("version", "labels", "settings", "notifications", "inputs"), self.findings)
         edges: Seq = doc.get("edges") or Seq(doc.at("edges"))
         self.roles(doc["nodes"], edges)
         put(out, "steps", self.scope(doc["nodes"], edges, self.names), doc, "nodes")
@@ -120,8 +123,7 @@ class _Lowering:
             labels.move(key, metadata)
         labels.move("pattern", self.document)
         written: Map = self.document.get("labels") or Map(self.document.pos)
-        for key in written:
-            labels.move(key, written)
+        common.join(labels, written, self.findings, "labels", "metadata")
         if labels:
             out.put("labels", labels)
 
@@ -198,6 +200,7 @@ class _Lowering:
         identifier = common.nfc(node["id"])
         before = [name for name in before if name not in ("START", "__start__")]
         keys = [*input_keys(node)]
+        common.only_one(node, ("role", "pattern"), self.findings)
         role = node.get("role") or node.get("pattern")
         if role == "map" or identifier in self.workers or role == "worker":
             return self.mapped(node, keys, before, names), None
@@ -231,7 +234,7 @@ class _Lowering:
             out.move(name, node)
         out.put("type", "foreach", node.at("agent"))
         out.put("items", f"{{{{ {values[0]} }}}}", at)
-        out.put("item_name", item, at)
+        out.put("item_name", item, at, node.key_at.get("item_name", at))
         parameters: Map = node.get("parameters") or Map(node.pos)
         if isinstance(parameters.get("batch_size"), int):
             out.move("max_parallel", parameters, "batch_size")
@@ -259,6 +262,8 @@ class _Lowering:
         put(out, "type", kind, node, "agent")
         parameters: Map = node.get("parameters") or Map(node.at("agent"))
         if agent == "router" and "cases" not in parameters:
+            if node.get("config"):
+                out.move("config", node)
             return self.router(node, parameters, names, out)
         if agent == "human_loop" and not names.knows("data"):  # people look at what the step gets
             shown = names.value(keys[0][0]) if keys else output_of(before[0]) if len(before) == 1 else None
@@ -271,8 +276,7 @@ class _Lowering:
         else:
             lift(kind, parameters, structure, config, self.findings)
         written: Map = node.get("config") or Map(node.pos)
-        for key in written:
-            config.move(key, written)
+        common.join(config, written, self.findings, "config", "parameters")
         if inside:
             config.pop("batch_size", None)
         if structure:
@@ -319,7 +323,7 @@ class _Lowering:
                     new.put("steps", self.scope(steps, Seq(branch.pos), names))
                     result.add(new)
             put(out, "branches", result, structure)
-        carry_step(structure, out, self.spelling(names), skip=("steps", "branches"))
+        carry_step(structure, out, self.spelling(names), ("steps", "branches"), self.findings)
 
     def custom(self, agent: str, node: Map, parameters: Map, config: Map) -> None:
         if close := did_you_mean(agent, (*AGENTS, *CANONICAL_TYPES)):
@@ -418,7 +422,7 @@ class _Lowering:
                 self.findings.add(rules.WRITTEN_TWICE, "`output` and `output_key` differ", source.at_key("output"))
             if source.get("steps") and "steps" not in out:
                 put(out, "steps", self.scope(source["steps"], Seq(source.pos), names), source)
-        carry_step(source, out, self.spelling(names), skip=("type", "config", "depends_on", "input", "retry"))
+        carry_step(source, out, self.spelling(names), ("type", "config", "depends_on", "input", "retry"), self.findings)
 
 
 def _case(name: str, when: str, at: Position) -> Map:

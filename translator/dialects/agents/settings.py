@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from translator.diagnostics import Findings, Position
+from translator.dialects import common
 from translator.dialects.agents.names import member
 from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
@@ -89,21 +90,31 @@ def settings(written: Map, findings: Findings) -> Map:
     for key in written:
         if key not in ("checkpointing", "error_handling", "monitoring", "execution"):
             result.move(key, written)
+    common.only_one(written, ("checkpoint", "checkpointing"), findings)
     _checkpoint(written.get("checkpointing"), result, findings)
     handling: Map = written.get("error_handling") or Map(written.pos)
     if handling.get("on_failure") is not None:
         action = handling["on_failure"]
+        _once(result, "on_error", handling, "on_failure", findings)
         result.put("on_error", _ACTIONS.get(action, action), handling.at("on_failure"))
     monitoring: Map = written.get("monitoring") or Map(written.pos)
     for key in monitoring:
-        result.move("sla" if key == "sla_seconds" else key, monitoring, key)
+        name = "sla" if key == "sla_seconds" else key
+        _once(result, name, monitoring, key, findings)
+        result.move(name, monitoring, key)
     execution: Any = written.get("execution")
     if isinstance(execution, Map):
-        result.move("max_parallel", execution, "max_concurrent_nodes")
-        result.move("timeout", execution, "timeout_seconds")
+        for name, key in (("max_parallel", "max_concurrent_nodes"), ("timeout", "timeout_seconds")):
+            _once(result, name, execution, key, findings)
+            result.move(name, execution, key)
     elif execution is not None:
         result.move("execution", written)
     return result
+
+
+def _once(result: Map, name: str, source: Map, key: str, findings: Findings) -> None:
+    if result.get(name) is not None and source.get(key) is not None:
+        common.twice(findings, f"`{key}`", f"`{name}`", source.at_key(key), result.at_key(name))
 
 
 def _checkpoint(checkpointing: Map | None, result: Map, findings: Findings) -> None:

@@ -40,6 +40,7 @@ from translator.source import Map, Seq
 
 TYPES = {**common.STEP_TYPES, "if": "choice", "switch": "choice", "http_request": "http", "code": "transform"}
 _PASSING = frozenset({"choice", "wait"})
+_OF_A_TRIGGER = ("id", "type", "properties", "position", "name", "description", "labels")
 _WORD = re.compile(r"(?<![\w.])data(?!\w)")
 
 
@@ -62,6 +63,9 @@ class _Lowering:
         wrapped = document.get("workflow_data")
         self.body: Map = wrapped if isinstance(wrapped, Map) else document
         self.written: Map = self.body.get("settings") or document.get("settings") or Map(document.pos)
+        for key in ("nodes", "connections", "settings") if self.body is not document else ():
+            if document.get(key):
+                common.twice(findings, f"`{key}`", "`workflow_data`", document.at_key(key), document.at_key("workflow_data"))
         self.flowing = self.written.get("data_flow", True)
         self.gone: re.Pattern[str] | None = None
         self.dropped: set[str] = set()
@@ -103,7 +107,7 @@ class _Lowering:
         settings = lower_settings(self.written, self.findings)
         if settings:
             out.put("settings", settings)
-        carry_workflow(doc, out, self.spelling("input"), skip=("version", "id", "labels", "settings", "triggers"))
+        carry_workflow(doc, out, self.spelling("input"), ("version", "id", "labels", "settings", "triggers"), self.findings)
         steps = self.scope(nodes, connections, "input", starting)
         put(out, "steps", steps, self.body, "nodes")
         return common.ordered(out, common.WORKFLOW_KEYS)
@@ -127,6 +131,10 @@ class _Lowering:
                 if config:
                     trigger.put("config", config)
                 result.add(trigger)
+                for key in node:
+                    if key not in _OF_A_TRIGGER and node[key] not in (None, {}, []):
+                        self.findings.add(rules.UNKNOWN_KEY, f"{key!r} has no effect on a trigger, which is no step",
+                            node.at_key(key), hint="remove it, or write it in the node that comes next")
                 if node.get("position") is not None:
                     self.positions.move(str(node["id"]), node, "position")
         written: Seq | None = self.document.get("triggers")
@@ -143,8 +151,7 @@ class _Lowering:
         for key in ("organization_id", "user_id"):
             labels.move(key, self.document)
         written: Map = self.document.get("labels") or Map(self.document.pos)
-        for key in written:
-            labels.move(key, written)
+        common.join(labels, written, self.findings, "labels", "definition")
         if self.positions:
             labels.put("trigger_positions", self.positions)
         if labels:
@@ -289,8 +296,7 @@ class _Lowering:
         else:
             self.typed(kind, properties, data, spelling, out, config)
         written: Map = node.get("config") or Map(node.pos)
-        for key in written:
-            config.move(key, written)
+        common.join(config, written, self.findings, "config", "properties")
         config = map_texts(config, spelling.text, config.pos)
         if "expression" in config and isinstance(config["expression"], str):
             bare, at = expression(config["expression"], config.at("expression"))
@@ -303,11 +309,11 @@ class _Lowering:
             put(out, "retry", common.retry(node["retry"], self.findings, times=RETRY), node)
         if node.get("position") is not None:
             labels = without(node.get("labels") or Map(node.pos), ())
-            labels.move("position", node)
-            out.put("labels", labels)
+            common.join(labels, only(node, ("position",)), self.findings, "node", "labels")
+            put(out, "labels", labels, node)
         if node.get("steps") and "steps" not in out:
             put(out, "steps", self.scope(node["steps"], Seq(node.pos), data, set()), node)
-        carry_step(node, out, self.spelling(data), skip=("config", "depends_on", "retry", "steps"))
+        carry_step(node, out, self.spelling(data), ("config", "depends_on", "retry"), self.findings)
         return out
 
     def typed(self, kind: str, properties: Map, data: str, spelling: Spelling, out: Map, config: Map) -> None:
@@ -318,6 +324,7 @@ class _Lowering:
         structure = Map(properties.pos)
         inner = Map(properties.pos)
         if kind == "foreach":
+            common.only_one(properties, ("nodes", "steps"), self.findings)
             for key in ("nodes", "steps", "connections"):
                 inner.move("nodes" if key == "steps" else key, properties, key)
             properties = without(properties, ("nodes", "steps", "connections"))
@@ -332,7 +339,7 @@ class _Lowering:
             shape.move("branches", structure)
             if check(schema.Branches, shape, self.findings, f"`properties` of {str(out.get('id'))!r}"):
                 put(out, "branches", each(branches, lambda branch: self.branch(branch, data)), structure)
-        carry_step(structure, out, spelling, skip=("branches",))
+        carry_step(structure, out, spelling, ("branches",), self.findings)
 
     def branch(self, branch: Map, data: str) -> Map:
         result = Map(branch.pos)

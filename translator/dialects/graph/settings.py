@@ -23,12 +23,13 @@ def lower_settings(written: Map, findings: Findings) -> Map:
         elif key == "retry":
             put(result, key, common.retry(value, findings, times=RETRY), written)
         elif key == "continue_on_error":
-            if value and written.get("on_error") not in (None, "continue"):
+            if written.get("on_error") not in (None, "continue" if value else "fail"):
                 findings.add(rules.WRITTEN_TWICE, "`continue_on_error` and `on_error` differ",
                     written.at_key(key), related=(("also here", written.at_key("on_error")),))
             if "on_error" not in written:
                 put(result, "on_error", "continue" if value else "fail", written, key)
         elif key == "max_execution_time":
+            common.only_one(written, ("sla", key), findings)
             result.put("sla", common.seconds(value, at, findings, 0.001), at, written.at_key(key))
             if written.get("alert_on_sla_breach") is None:
                 result.put("alert_on_sla_breach", True, at)

@@ -6,6 +6,7 @@ import re
 
 from translator.diagnostics import Findings
 from translator.dialects import common
+from translator.dialects.graph.flow import MAIN
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -32,13 +33,15 @@ def trigger_kind(node: Map, targets: set[str], findings: Findings) -> str:
 
 
 def needed(name: str, starting: set[str], nodes: Seq, connections: Seq) -> bool:
-    """Whether a trigger has to stay a step: somebody waits for it beside for other nodes, or names it."""
+    """Whether a trigger has to stay a step: somebody waits for it beside other nodes, names it, or takes a part of it."""
     mine = {common.nfc(item["target"]) for item in connections if common.nfc(item["source"]) == name}
     joined = any(common.nfc(item["target"]) in mine and common.nfc(item["source"]) not in starting
         for item in connections)
     named = any(common.nfc(str(item["step"] if isinstance(item, Map) else item)) == name
         for node in nodes for item, _ in common.dependencies(node))
-    return joined or named
+    guarded = any(item.get("when") is not None or {item.get(key, MAIN) for key in ("sourceOutput", "targetInput")} != {MAIN}
+        for item in connections if common.nfc(item["source"]) == name)
+    return joined or named or guarded
 
 
 def references(names: set[str]) -> re.Pattern[str] | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from translator.diagnostics import Findings
 from translator.dialects import common
+from translator.dialects.spelling import only
 from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
@@ -31,9 +32,9 @@ def metadata(metadata: Map, result: Map, retry: Callable[[Map], Map], findings: 
         if value is None:
             continue
         if key == "labels":
-            take(labels, value)
+            common.join(labels, value, findings, "metadata.labels", "labels")
         elif key in _LABELS:
-            labels.move(key, metadata)
+            common.join(labels, only(metadata, (key,)), findings, "metadata", "labels")
         else:
             name = "retry" if key == "retry_policy" else key
             if name in settings:

@@ -8,6 +8,7 @@ from translator.diagnostics import Findings, Position
 from translator.dialects import common, routing
 from translator.dialects.common import STEP_TYPES
 from translator.dialects.routing import Listed, Target
+from translator.dialects.spelling import only
 from translator.dialects.stages import frame
 from translator.dialects.templates import hole_end, map_texts, to_canonical_holes
 from translator.dialects.validate import did_you_mean
@@ -218,6 +219,7 @@ class _Reader:
                 case "on_failure":
                     common.put_on_failure(result, source)
                 case "caching":
+                    common.only_one(source, ("caching", "cache"), self.findings)
                     result.put("cache", self.caching(value), at, at_key)
                 case "steps":
                     result.put(key, self.list_(value), at, at_key)
@@ -227,7 +229,7 @@ class _Reader:
                     result.put(key, self.texts(value, at), at, at_key)
                 case _:
                     result.move(key, source)
-        if source.get("has_side_effects") is not None and source.get("pure") is None:
+        if common.only_one(source, ("pure", "has_side_effects"), self.findings) == "has_side_effects":
             result.put("pure", not source["has_side_effects"], source.at("has_side_effects"),
                 source.at_key("has_side_effects"))
         return result, self.settings(kind, custom, source, result)
@@ -253,9 +255,17 @@ class _Reader:
         parameters, at = source.get("parameters"), source.at("parameters")
         config = Map(source.at("config"))
         frame.take(config, source.get("config"))
+        for key, own in (("skill", "skill"), ("decision", "choice")):
+            if source.get(key) not in (None, "") and kind != own:
+                self.findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a key of a step of type {kind}", source.at_key(key),
+                    hint=f"remove it, or write `type: {'decision' if own == 'choice' else own}`")
         if kind == "choice":
             return self.decision(source, result, config)
         if kind == "skill":
+            named = [*([source.at_key("type")] if custom else ()), *([source.at_key("skill")] if source.get("skill") else ()),
+                *([config.at_key("skill")] if "skill" in config else ())]
+            for at_key in named[1:]:
+                common.twice(self.findings, "this name of a skill", "another one", at_key, named[0])
             if source.get("skill"):
                 config.move("skill", source)
             elif custom:
@@ -264,7 +274,7 @@ class _Reader:
                 self.findings.add(rules.MISSING_FIELD, f"the step {source['id']!r} names no skill", source.pos,
                     hint="add `skill:`")
             if parameters is not None:
-                config.move("parameters", source)
+                common.join(config, only(source, ("parameters",)), self.findings, "step", "config")
         elif kind == "workflow":
             if parameters is not None:
                 if "input" in result:
@@ -276,13 +286,11 @@ class _Reader:
                 if key in config:
                     self.findings.add(rules.WRITTEN_TWICE, f"`parameters.{key}` and `config.{key}` say the same thing",
                         parameters.at_key(key))
-                elif key == "duration" and kind == "wait":
-                    result.put("seconds", self.duration(parameters["duration"], parameters.at(key)), parameters.at(key))
                 elif key in ("steps", "branches"):
                     self.findings.add(rules.UNKNOWN_KEY, f"`{key}` stands in the step itself, not in its parameters",
-                        parameters.at_key(key))
+                        parameters.at_key(key), hint=f"write `{key}:` beside `type:`")
                 elif key in _STRUCTURE.get(kind, ()):
-                    result.put(key, self.texts(parameters[key], parameters.at(key)), parameters.at(key))
+                    self.structure(key, parameters, result)
                 else:
                     config.move(key, parameters)
         elif parameters is not None:
@@ -290,6 +298,15 @@ class _Reader:
         if config:
             self.put_config(result, kind, config, source)
         return []
+
+    def structure(self, key: str, parameters: Map, result: Map) -> None:
+        """What shapes the state machine may stand among the parameters too."""
+        name = "seconds" if key == "duration" else key
+        if name in result:
+            common.twice(self.findings, f"`parameters.{key}`", f"`{name}`", parameters.at_key(key), result.at_key(name))
+            return
+        value, at = parameters[key], parameters.at(key)
+        result.put(name, self.duration(value, at) if key == "duration" else self.texts(value, at), at, parameters.at_key(key))
 
     def put_config(self, result: Map, kind: str, config: Map, source: Map) -> None:
         changed = Map(config.pos)
@@ -310,20 +327,21 @@ class _Reader:
         parameters = source.get("parameters")
         settings = Map(source.pos)
         if isinstance(decision, Map):
-            settings = decision
+            settings = Map(decision.pos)
+            frame.take(settings, decision)
         elif decision is not None:
             settings.put("condition", decision, source.at("decision"), source.at_key("decision"))
-        frame.take(settings, parameters)
-        frame.take(settings, config)
+        if isinstance(parameters, Map):
+            common.join(settings, parameters, self.findings, "parameters", "decision")
+        elif parameters is not None:
+            self.findings.add(rules.WRONG_TYPE, "the parameters of a decision are a mapping", source.at("parameters"))
+        common.join(settings, config, self.findings, "config", "decision")
         if "cases" in result and not settings:
             return []
         routing.check_keys(settings, ("condition", "when", "branches", "default"), "a decision", self.findings)
         return routing.choice(result, settings, self.findings)
 
     def retry(self, source: Map) -> Map:
-        if source.get("backoff") is not None and source.get("strategy") is not None:
-            self.findings.add(rules.WRITTEN_TWICE, "`backoff` and `strategy` say the same thing",
-                source.at_key("backoff"), related=(("the other one", source.at_key("strategy")),))
         result = common.retry(source, self.findings, times={}, strategy="backoff")
         if source.get("backoff") == "adaptive":
             for key, value in (("max_attempts", ADAPTIVE_ATTEMPTS), ("max_delay", ADAPTIVE_LONGEST)):

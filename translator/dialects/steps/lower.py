@@ -9,6 +9,7 @@ from translator.dialects import common, routing
 from translator.dialects.canonical.schema import Strict
 from translator.dialects.common import STEP_TYPES
 from translator.dialects.routing import Listed, Target
+from translator.dialects.spelling import only
 from translator.dialects.steps import schema
 from translator.dialects.templates import map_texts, splice_holes, to_canonical_holes
 from translator.dialects.validate import check, did_you_mean
@@ -185,10 +186,6 @@ class _Reader:
         attempts = source.get("max_attempts")
         if isinstance(attempts, int):
             self.limit(attempts, MOST_ATTEMPTS, f"`max_attempts` is at most {MOST_ATTEMPTS}", source.at("max_attempts"))
-        for own, canonical in (("backoff", "strategy"), ("initial_delay", "delay")):
-            if source.get(own) is not None and source.get(canonical) is not None:
-                self.findings.add(rules.WRITTEN_TWICE, f"`{own}` and `{canonical}` say the same thing",
-                    source.at_key(own), related=(("the other one", source.at_key(canonical)),))
         return common.retry(source, self.findings, times={"initial_delay": ("delay", MILLI)}, strategy="backoff")
 
     def retry_from_config(self, config: Map, source: Map, result: Map, place: str) -> Map:
@@ -218,11 +215,14 @@ class _Reader:
                 return []
             routing.check_keys(config, ("condition", "when", "branches", "default", "cases", "mode"),
                 "the config of a conditional step", self.findings)
-            if "mode" in config:
-                result.move("mode", config)
+            common.join(result, only(config, ("mode",)), self.findings, "config", "step")
             if "cases" in config:
-                result.move("cases", config)
-                result.move("default", config)
+                common.only_one(config, ("cases", "condition", "when", "branches"), self.findings)
+                for key in ("cases", "default"):
+                    if key in result:
+                        common.twice(self.findings, f"`config.{key}`", f"`{key}` of the step", config.at_key(key),
+                            result.at_key(key))
+                    result.move(key, config)
                 return []
             return routing.choice(result, config, self.findings)
         if kind == "transform" and "expression" in config:

@@ -100,16 +100,15 @@ class _Lowering:
         self.labels(out)
         self.settings(out)
         self.notifications(out)
-        carry_workflow(doc, out, self.spelling, skip=("version", "labels", "settings", "notifications"))
+        carry_workflow(doc, out, self.spelling, skip=("version", "labels", "settings", "notifications"),
+            findings=self.findings)
         put(out, "steps", self.scope(doc["tasks"]), doc, "tasks")
         return common.ordered(out, common.WORKFLOW_KEYS)
 
     def labels(self, out: Map) -> None:
         labels = Map(self.document.at("metadata"))
         for section in ("metadata", "labels"):
-            source: Map = self.document.get(section) or Map()
-            for key in source:
-                labels.move(key, source)
+            common.join(labels, self.document.get(section) or Map(), self.findings, section, "metadata")
         if labels:
             out.put("labels", labels)
 
@@ -194,6 +193,7 @@ class _Lowering:
         for key in ("id", "name"):
             out.move(key, task)
         spec = _spec(task)
+        common.only_one(task, ("type", "task_type"), self.findings)
         if spec is None:
             self.findings.add(rules.MISSING_KEY, f"the task {task.get('id')!r} has no `type` with a `type` in it",
                 task.pos, hint="write `type: {type: Command, command: …}`")
@@ -226,7 +226,7 @@ class _Lowering:
             lift(kind, settings, structure, config, self.findings)
             if "steps" in structure:
                 put(out, "steps", self.scope(structure["steps"]), structure)
-            carry_step(structure, out, self.spelling)
+            carry_step(structure, out, self.spelling, ("steps",), self.findings)
         else:
             named = {kind for kind, _ in schema.KINDS.values()} - {"choice", "foreach"}
             others = [kind for kind in CANONICAL_TYPES if kind not in named]
@@ -282,7 +282,7 @@ class _Lowering:
         else:
             items = map_texts(items, self.text, at)
         put(out, "items", items, settings)
-        if not settings.get("parallel") and settings.get("max_parallel") is None:
+        if not settings.get("parallel") and settings.get("max_parallel") is None and task.get("max_parallel") is None:
             out.put("max_parallel", 1, settings.at("parallel"))
         body = Seq(settings.at("task_template"))
         template = settings.get("task_template")
@@ -300,7 +300,7 @@ class _Lowering:
         shape.put("tasks", body)
         if check(schema.Scope, shape, self.findings, f"the loop {str(task.get('id'))!r}"):
             out.put("steps", self.scope(body), settings.at("task_template"))
-        carry_step(settings, out, self.spelling, skip=("steps", "items"))
+        carry_step(settings, out, self.spelling, ("steps", "items"), self.findings)
 
     def around(self, task: Map, spec: Map, out: Map) -> None:
         """What surrounds the type: edges, condition, retry, failure, times."""
@@ -321,10 +321,10 @@ class _Lowering:
         if config.get("collect_output") is False:
             self.findings.add(rules.NO_EFFECT, "an output that nothing reads is never carried along anyway",
                 config.at_key("collect_output"))
-        skip = ["type", "config", "timeout", *(("steps",) if "steps" in out else ())]
+        skip = ["type", "config", "timeout", *(key for key in ("when", "retry", "on_failure") if key in out)]
         if task.get("steps") and "steps" not in out:
             put(out, "steps", self.scope(task["steps"]), task)
-        carry_step(task, out, self.spelling, skip)
+        carry_step(task, out, self.spelling, skip, self.findings)
 
     def duration(self, task: Map) -> int | float | None:
         value = task["timeout"]

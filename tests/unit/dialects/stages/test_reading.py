@@ -296,7 +296,7 @@ def test_findings_about_the_workflow(more: str, codes: str) -> None:
     ("{id: s, skill: x, on_failure: ^explode}", "D013"),
     ("{id: s, skill: x, caching: {^invalidation_rules: [x]}}", "D042"),
     ("{id: s, skill: x, ^compensation: y, compensation_on_failure: z}", "D043"),
-    ("{id: s, skill: x, retry: {^backoff: fixed, strategy: linear}}", "D033"),
+    ("{id: s, skill: x, retry: {backoff: fixed, ^strategy: linear}}", "D033"),
     ("{id: s, workflow: w, ^parameters: {a: 1}, input: {a: 2}}", "D033"),
     ("{id: s, type: approval, parameters: ^yes}", "D012"),
     ("{id: s, type: decision, decision: {^conditon: a, condition: b}}", "D010"),

@@ -257,7 +257,7 @@ def test_retry_may_stand_in_config() -> None:
     ("type: http, retry: {max_attempts: ^9}", "D023"),
     ("type: http, retry: {^backof: fixed}", "D010"),
     ("type: http, retry: {backoff: ^slow}", "D013"),
-    ("type: http, retry: {^backoff: fixed, strategy: linear}", "D033"),
+    ("type: http, retry: {backoff: fixed, ^strategy: linear}", "D033"),
     ("type: http, name: ^7", "D012"),
     ("type: http, depends_on: [^1]", "D012"),
     ("type: http, on_failure: ^explode", "D013"),

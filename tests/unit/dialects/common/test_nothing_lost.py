@@ -1,0 +1,74 @@
+"""What is said twice, or where its type has no use for it, is never lost silently: in every dialect."""
+
+from __future__ import annotations
+
+import pytest
+
+from translator.diagnostics import Severity
+from translator.pipeline import Source, check_sources
+
+STEPS = "name: a\nsteps:\n  - "
+STAGES = "workflow:\n  name: a\n  stages:\n    - name: one\n      steps:\n        - "
+GRAPH = "name: a\nnodes:\n  - "
+TASKS = "id: a\nname: a\ntasks:\n  - "
+AGENTS = "metadata: {id: a, name: a}\nedges: []\nnodes:\n  - "
+
+
+@pytest.mark.parametrize(("text", "code", "place"), [
+    # one thing, two places
+    (STEPS + "{id: s, type: http, config: {url: 'https://x.org'}, retry: {max_attempts: 2, ^max_retries: 3}}", "D010", 0),
+    (STEPS + "{id: s, type: conditional, ^default: x, config: {condition: input.a}}", "D033", 0),
+    (STEPS + "{id: s, type: conditional, config: {condition: input.a, ^when: input.b}}", "D033", 0),
+    (STEPS + "{id: s, type: conditional, config: {branches: [{condition: input.a, target_step: t, ^target: u}]}}\n"
+        "  - {id: t, type: delay, config: {seconds: 3}}\n  - {id: u, type: delay, config: {seconds: 3}}", "D033", 0),
+    (STEPS + "{id: s, type: approval, timeout: 60s, config: {message: a, timeout: ^30}}", "D033", 0),
+    (STAGES + "{id: s, type: http, ^skill: x, parameters: {url: 'https://x.org'}}", "D010", 0),
+    (STAGES + "{id: s, type: mine, ^skill: x}", "D033", 0),
+    (STAGES + "{id: s, type: foreach, items: [1], parameters: {^items: [2]}, steps: [{id: t, skill: x}]}", "D033", 0),
+    (STAGES + "{id: s, type: wait, seconds: 4, parameters: {^duration: 5}}", "D033", 0),
+    (STAGES + "{id: s, skill: x, pure: true, ^has_side_effects: true}", "D033", 0),
+    (STAGES + "{id: s, skill: x, parameters: {a: 1}, config: {^parameters: {b: 1}}}", "D033", 1),
+    (GRAPH + "{id: s, type: http, properties: {url: 'https://x.org'}, config: {^url: 'https://y.org'}}", "D033", 0),
+    (GRAPH + "{id: s, type: foreach, properties: {items: [1], nodes: [{id: t, type: wait, properties: {seconds: 1}}]},"
+        " ^items: [2]}", "D033", 0),
+    (GRAPH + "{id: s, type: schedule, properties: {cron: '0 9 * * *'}, ^retry: {max_retries: 1}}\n"
+        "  - {id: t, type: wait, properties: {seconds: 1}}\nconnections: [{source: s, target: t}]", "D010", 0),
+    (TASKS + "{id: s, type: {type: wait, seconds: 4}, ^seconds: 5}", "D033", 0),
+    (TASKS + "{id: s, type: {type: wait, seconds: 4}, ^task_type: {type: wait, seconds: 5}}", "D033", 0),
+    (TASKS + "{id: s, type: {type: Subworkflow, workflow_id: x}, ^workflow: y}", "D033", 0),
+    (AGENTS + "{id: s, agent: wait, parameters: {seconds: 4}, ^seconds: 5}", "D033", 0),
+    (AGENTS + "{id: s, agent: llm, role: reduce, ^pattern: map, parameters: {prompt: a}}", "D033", 0),
+    (AGENTS + "{id: s, agent: llm, parameters: {prompt: a}, config: {^prompt: b}}", "D033", 0),
+    # settings of other types, or in the wrong place
+    (STEPS + "{id: s, type: http, config: {url: 'https://x.org'}, ^items: [1]}", "G027", 0),
+    (STAGES + "{id: s, type: parallel, branches: [{steps: [{id: t, skill: x}]}], ^steps: [{id: u, skill: x}]}", "G027", 0),
+    (STAGES + "{id: s, type: parallel, ^steps: [{id: u, skill: x}]}", "G027", 0),
+    (GRAPH + "{id: s, type: foreach, config: {^items: [1]}, steps: [{id: t, type: wait, properties: {seconds: 1}}]}", "G027", 0),
+    (TASKS + "{id: s, type: {type: wait, seconds: 4}, ^cases: [{name: a, when: 'true'}]}", "G027", 0),
+    (AGENTS + "{id: s, agent: router, parameters: {condition: input.a}, config: {^x: 1}}", "G027", 0),
+    ("dialect: canonical\nsteps:\n  - {id: s, type: parallel, config: {^branches: [{steps: []}]}}", "G027", 0),
+])
+def test_what_would_be_lost_is_an_error(text: str, code: str, place: int) -> None:
+    before = text[: text.index("^")]
+    found = check_sources([Source(text.replace("^", ""), "a.yaml")])
+    errors = [one for one in found if one.severity is Severity.ERROR]
+    assert code in [one.code for one in errors]
+    at = next(one for one in errors if one.code == code).position
+    if place == 0:
+        assert (at.line, at.column) == (before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+def test_equal_defaults_are_no_settings() -> None:
+    text = STEPS + "{id: s, type: http, config: {url: 'https://x.org'}, steps: [], wait_for_all: true, mode: first}"
+    assert [one for one in check_sources([Source(text, "a.yaml")]) if one.severity is Severity.ERROR] == []
+
+
+@pytest.mark.parametrize(("step", "key"), [
+    ("{id: s, type: delay, config: {seconds: 3}, timeout: 30s}", "timeout"),
+    ("{id: s, type: delay, config: {seconds: 3}, heartbeat: 30}", "heartbeat"),
+    ("{id: s, type: http, config: {url: 'https://x.org'}, undo_failed: true}", "undo_failed"),
+    ("{id: s, type: http, config: {url: 'https://x.org'}, on_failure: {action: continue, approvers: [a]}}", "on_failure.approvers"),
+])
+def test_what_has_nothing_to_act_on_is_told(step: str, key: str) -> None:
+    found = [one.message for one in check_sources([Source(STEPS + step, "a.yaml")]) if one.code == "D040"]
+    assert [message.split("`")[1] for message in found] == [key]
