@@ -15,7 +15,7 @@ from translator.asl.distribution import length_of
 from translator.asl.failures import error_from, hand_over, left_inside, name_failed_steps, tells_statuses
 from translator.asl.gates import gate_state
 from translator.asl.parts import part
-from translator.asl.plan import Arms, Body, Fork, Frame, Gate, Guarded, Plan, Run, Sequence, runs
+from translator.asl.plan import Arms, Body, Fork, Frame, Gate, Guarded, Plan, Run, Sequence, first_step
 from translator.asl.retries import retry_rules
 from translator.asl.spread import note_failure, spread
 from translator.asl.values import Bind, literal, query
@@ -180,7 +180,7 @@ def _collect(machine: Machine, block: Block, state: State, inner: list[Block]) -
 
 
 def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> str:
-    first = next(iter(runs(plan))).step
+    first = first_step(plan)
     others = len(plan.bodies) - 1
     label = f"{first.id} + {others} more" if others else f"from {first.id}"
     blocks = [body_block(machine, body, label, bare=True) for body in plan.bodies]
@@ -398,11 +398,7 @@ def _guarded(machine: Machine, block: Block, plan: Guarded, following: str | Non
         was_taken(choice, frozenset(names), bind(Slot("route", key))) for key, (choice, names) in by_choice.items()
     )
     rules = [{"Condition": query(condition), "Next": emit(machine, block, plan.plan, following)}]
-    return _conditional(machine, block, plan, rules, next(runs_of(plan)), following)
-
-
-def runs_of(plan: Plan) -> Any:
-    return (run.step for run in runs(plan))
+    return _conditional(machine, block, plan, rules, first_step(plan), following)
 
 
 def _conditional(
@@ -412,7 +408,7 @@ def _conditional(
     skip = machine.variables.skipped(plan, block.frame)
     if skip:
         state["Assign"] = skip
-    first = next(runs_of(plan))
+    first = first_step(plan)
     name = machine.states.new(first.id, "if")
     block.states[name] = state
     machine.origins[name] = Origin(about.id, "condition", first.at)

@@ -45,13 +45,17 @@ def choice_step(
     if step.mode == "all":
         return _flags(machine, block, run, writer, following), writer.deferred
 
+    ways = {name: names for names in reversed(entries) for name in names}
+    left = [(names, machine.variables.skipped(arm, block.frame)) for names, arm in (arms.arms if arms is not None else ())]
+    left = [(names, skipped) for names, skipped in left if skipped]
+
     def outcome(name: str) -> dict[str, Any]:
         """Where an outcome leads, and what it leaves behind."""
-        taken = next((names for names in entries if name in names), None)
+        taken = ways.get(name)
         assign = machine.assign_results(step, block, {"route": name or None, "output": about(name)})
-        for names, arm in arms.arms if arms is not None else ():
+        for names, skipped in left:
             if names is not taken:
-                assign |= machine.variables.skipped(arm, block.frame)
+                assign |= skipped
         rule: dict[str, Any] = {"Next": entries[taken] if taken is not None else machine.target(block, following)}
         return rule | ({"Assign": assign} if assign else {})
 

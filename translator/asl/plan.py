@@ -392,12 +392,20 @@ def _share(one: Live, other: Live) -> bool:
 
 def runs(plan: Plan | None) -> list[Run]:
     """Every step of a plan in the order of the states, those inside of parallels and loops too."""
-    found: list[Run] = []
+    return list(_runs(plan))
+
+
+def first_step(plan: Plan) -> Step:
+    """The step of a plan that comes first."""
+    return next(_runs(plan)).step
+
+
+def _runs(plan: Plan | None) -> Iterator[Run]:
     stack: list[Plan | None] = [plan]
     while stack:
         here = stack.pop()
         if isinstance(here, Run):
-            found.append(here)
+            yield here
             stack.extend(body.plan for body in reversed(here.bodies))
         elif isinstance(here, Sequence):
             stack.extend(reversed(here.parts))
@@ -407,4 +415,3 @@ def runs(plan: Plan | None) -> list[Run]:
             stack.extend(arm for _, arm in reversed(here.arms))
         elif isinstance(here, Guarded):
             stack.append(here.plan)
-    return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from aslant.step_types import INTERNAL, STEP_TYPES
 from translator.asl.names import VariableNames
 from translator.asl.ordering import Ordering, Token
-from translator.asl.plan import Arms, Body, Fork, Frame, Gate, Guarded, Plan, Run, Sequence, runs
+from translator.asl.plan import Arms, Body, Fork, Frame, Gate, Guarded, Plan, Run, Sequence, first_step, runs
 from translator.expressions.jsonata import is_native
 from translator.expressions.tree import Slot
 from translator.model.values import expressions_of, reads_of
@@ -178,7 +178,7 @@ def _read_arm(plan: Plan | None, variables: Variables) -> None:
 
 
 def _first(plan: Plan) -> str:
-    return runs(plan)[0].step.id
+    return first_step(plan).id
 
 
 def _sorted(slots: Iterable[Slot]) -> list[Slot]:

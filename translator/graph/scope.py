@@ -17,6 +17,7 @@ from translator.nearest import nearest
 
 # The outcomes (choice, name) of which at least one must be taken for a step to run; None: it always runs.
 Live = frozenset[tuple[int, str]] | None
+KEPT = 200  # sets of outcomes, for each of which it is kept which choices imply it
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class Scope:
     before: list[int] = field(default_factory=list)  # strict ancestors of each step
     live: list[Live] = field(default_factory=list)
     inner: dict[int, list[Scope]] = field(default_factory=dict)
+    _implied: dict[frozenset[tuple[int, str]], dict[int, bool]] = field(default_factory=dict, init=False, repr=False)
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(len(self.steps)))
@@ -51,17 +53,40 @@ class Scope:
         """Whether a step that is live by `inner` can only run when `outer` holds as well."""
         if outer is None:
             return True
-        known: dict[int, bool] = {}  # choices lie on many ways
+        if inner is None:
+            return False
+        known = self._implied.get(outer)  # choices lie on many ways
+        if known is None:
+            if len(self._implied) > KEPT:
+                self._implied.clear()
+            known = self._implied[outer] = {}
+        first = min((self.rank[choice] for choice, _ in outer), default=0)
+        for pair in inner:
+            if pair not in outer and not self._implies(pair[0], outer, known, first):
+                return False
+        return True
 
-        def above(choice: int) -> bool:
-            if choice not in known:
-                known[choice] = holds(self.live[choice])
-            return known[choice]
-
-        def holds(live: Live) -> bool:
-            return live is not None and all(pair in outer or above(pair[0]) for pair in live)
-
-        return holds(inner)
+    def _implies(self, choice: int, outer: frozenset[tuple[int, str]], known: dict[int, bool], first: int) -> bool:
+        """Whether `choice` only runs when `outer` holds; `first` is the rank of the first of outer's choices."""
+        stack = [choice]
+        while stack:
+            here = stack[-1]
+            live = self.live[here]
+            if here in known:
+                stack.pop()
+            elif live is None or self.rank[here] <= first:
+                known[here] = False
+            else:
+                for pair in live:
+                    if pair not in outer and not known.get(pair[0], False):
+                        if pair[0] in known:
+                            known[here] = False
+                        else:
+                            stack.append(pair[0])
+                        break
+                else:
+                    known[here] = True
+        return known[choice]
 
     def simplified(self, live: Live) -> Live:
         """The same set without choices of which every outcome is included, and without outcomes that others include."""

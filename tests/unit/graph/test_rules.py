@@ -57,6 +57,7 @@ CASES: list[tuple[Rule, str, str]] = [
     (graph.DECLARATION, f"inputs: {{§n: {{type: number, default: x}}}}\nsteps:\n- {skill('a')}", "n"),
     (graph.DUPLICATE_OUTCOME, "steps:\n- {id: §r, type: choice, cases: [{name: x, when: input.a}, {name: x, when: input.b}]}",
         "'x' twice"),
+    (graph.OTHER_TYPE, f"steps:\n- {skill('a', ', §seconds: 5')}", "a step of type skill has no `seconds`"),
     (graph.UNKNOWN_WORKFLOW, "steps:\n- {id: §a, type: workflow, workflow: other}", "'other'"),
     (graph.SELF_DEPENDENCY, f"steps:\n- {skill('a', ', depends_on: [§a]')}", "depends on itself"),
     (graph.EMPTY_BRANCH, f"steps:\n- {{id: §p, type: parallel, branches: [{{steps: [{skill('a')}]}}, {{steps: []}}]}}", "no steps"),

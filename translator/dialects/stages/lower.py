@@ -264,7 +264,7 @@ class _Reader:
         if kind == "skill":
             named = [*([source.at_key("type")] if custom else ()), *([source.at_key("skill")] if source.get("skill") else ()),
                 *([config.at_key("skill")] if "skill" in config else ())]
-            for at_key in named[1:]:
+            for at_key in named[1:] if not did_you_mean(custom, STEP_TYPES) else ():
                 common.twice(self.findings, "this name of a skill", "another one", at_key, named[0])
             if source.get("skill"):
                 config.move("skill", source)
