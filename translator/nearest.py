@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 MOST = 2000  # words that are looked at
+FEW = 40  # that are compared letter by letter
 ALIKE = 0.7  # below that a guess misleads more often than it helps: `fetch` is no `foreach`
 ALIKE_SHORT = 0.6  # one wrong letter of three
 
@@ -21,10 +23,30 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def _nearest(word: str, known: tuple[str, ...]) -> str:
     wanted = word.lower()
     options: dict[str, str] = {}
-    for option in known:
+    for option in known if len(known) <= FEW else _likely(wanted, known):
         options.setdefault(option.lower(), option)
     close = difflib.get_close_matches(wanted, options, n=1, cutoff=ALIKE if len(word) > 3 else ALIKE_SHORT)
     return options[close[0]] if close else ""
+
+
+def _likely(word: str, known: tuple[str, ...]) -> list[str]:
+    """The few of many words that have most pairs of letters in common with `word`, in their order."""
+    index = _by_pairs(known)
+    shared = Counter(chain.from_iterable(index.get(pair, ()) for pair in _pairs(word)))
+    return [known[number] for number in sorted(number for number, _ in shared.most_common(FEW))]
+
+
+@lru_cache(maxsize=8)  # a definition with one unknown name has many, and looks all of them up among the same words
+def _by_pairs(known: tuple[str, ...]) -> dict[str, list[int]]:
+    index: dict[str, list[int]] = {}
+    for number, option in enumerate(known):
+        for pair in _pairs(option.lower()):
+            index.setdefault(pair, []).append(number)
+    return index
+
+
+def _pairs(word: str) -> set[str]:
+    return {word[at : at + 2] for at in range(len(word) - 1)} | {word[:1] + "^", word[-1:] + "$"}
 
 
 def is_slip(word: str, meant: str) -> bool:

@@ -135,7 +135,7 @@ def compile_sources(
     if any(found.severity in failing for found in everything):
         raise TranslatorError(everything)
     workflows = {read.workflow.id: read.workflow for read in reads if read.workflow is not None}
-    return [_emit(read, workflows, limit, fused=fused) for read in reads]
+    return [_emitted(read, workflows, limit, fused=fused) for read in reads]
 
 
 def compile_source(text: str | bytes, *, file: str = "", dialect: str | None = None) -> Compilation:
@@ -244,6 +244,16 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
     rollback = finish_rollback(undoing, workflow, graph, findings) if undoing is not None else None
     if not findings.has_errors:
         read.workflow, read.graph, read.rollback = fold(workflow, graph), graph, rollback
+
+
+def _emitted(read: _Read, workflows: Mapping[str, Workflow], limit: int, *, fused: bool) -> Compilation:
+    """The machine; an order that is too deep for the compiler's own stack is a finding."""
+    try:
+        return _emit(read, workflows, limit, fused=fused)
+    except RecursionError:
+        at = read.workflow.at if read.workflow is not None else Position(1, 1, file=read.source.file)
+        read.findings.add(rules.TOO_DEEP, "conditions upon conditions, or steps inside of steps, are nested too deeply", at)
+        raise TranslatorError(read.findings.sorted()) from None
 
 
 def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int, *, fused: bool) -> Compilation:

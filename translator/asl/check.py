@@ -84,6 +84,20 @@ def _before(scope: Scope, index: int, ids: Set[str]) -> Iterator[tuple[str, bool
             yield from ((before, True) for before, _ in _before(scope, source, ids))
 
 
+MANY = 100  # branches, from which on a loop is what is meant
+
+
+def _smaller(workflow: Workflow, at: Position) -> tuple[Position, str]:
+    """The place of a machine's bulk, and what to write instead."""
+    most = max(workflow.all_steps(), key=lambda step: len(step.branches))
+    if len(most.branches) < MANY:
+        return at, "move parts into workflows of their own (`type: workflow`)"
+    return most.at, (
+        f"the parallel {most.id!r} has {len(most.branches):,} branches: let a loop (`type: foreach`) do the same for each item"
+        " of a list, or move groups of branches into workflows of their own (`type: workflow`)"
+    )
+
+
 def check_limits(
     definition: Mapping[str, Any], origins: Mapping[str, Origin], workflow: Workflow, findings: Findings, *,
     kind: str, lengths: Mapping[str, int], figures: Estimate | None = None,
@@ -94,7 +108,8 @@ def check_limits(
         if one.limit == "bytes of the definition":
             what = f"the state machine has {one.found:,} bytes; AWS takes {one.most:,}"
             if one.exceeded:
-                findings.add(rules.DEFINITION_SIZE, what, at)
+                place, hint = _smaller(workflow, at)
+                findings.add(rules.DEFINITION_SIZE, what, place, hint=hint)
             else:
                 findings.add(rules.DEFINITION_SIZE_NEAR, f"the state machine has {one.found:,} of {one.most:,} bytes", at)
         elif one.limit.startswith("history events"):

@@ -46,6 +46,10 @@ OTHER_TYPE = Rule("G027", Severity.ERROR, "setting that the step's type does not
     "Some settings stand in the step itself, and each belongs to certain types: `branches` to a parallel, `items` and `steps`"
     " to a loop, `cases` to a choice, `seconds` and `until` to a wait, `workflow` and `input` to a step that calls a workflow."
     " These types have nothing under `config`; all others have their settings there, and none of these.")
+TOO_DEEP = Rule("G028", Severity.ERROR, "order nested too deeply",
+    "Each step that hangs on conditions of steps which hang on conditions themselves is one level deeper in the state machine,"
+    " and so is each loop or parallel. Let some steps in between run always, with `when` in place of conditions at their"
+    " edges, or move a part into a workflow of its own (`type: workflow`).")
 DUPLICATE_WORKFLOW = Rule("G020", Severity.ERROR, "workflow id used twice",
     "Definitions that are compiled together need different ids.")
 SELF_DEPENDENCY = Rule("G021", Severity.ERROR, "step depends on itself",

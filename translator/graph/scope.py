@@ -61,10 +61,7 @@ class Scope:
                 self._implied.clear()
             known = self._implied[outer] = {}
         first = min((self.rank[choice] for choice, _ in outer), default=0)
-        for pair in inner:
-            if pair not in outer and not self._implies(pair[0], outer, known, first):
-                return False
-        return True
+        return all(pair in outer or self._implies(pair[0], outer, known, first) for pair in inner)
 
     def _implies(self, choice: int, outer: frozenset[tuple[int, str]], known: dict[int, bool], first: int) -> bool:
         """Whether `choice` only runs when `outer` holds; `first` is the rank of the first of outer's choices."""

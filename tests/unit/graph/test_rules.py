@@ -147,8 +147,16 @@ def test_one_id_for_two_workflows() -> None:
     assert [(one.code, one.position.file) for one in found] == [("G020", "1.yaml")]
 
 
+def test_conditions_upon_conditions_without_end() -> None:
+    steps = "".join(
+        f"- {skill(f's{number}', f', depends_on: [{{step: s{number - 1}, when: steps.s{number - 1}.output.x}}]')}\n"
+        for number in range(1, 400))
+    assert [one.code for one in check(f"id: a\nsteps:\n- {skill('s0')}\n{steps}")] == ["G028"]
+
+
 def test_every_rule_of_the_graph_is_tested_or_cannot_be_reached_from_a_definition() -> None:
     here = {"G018", "G020", "G023", "G024", "G026"}  # need several definitions: tested above
+    here |= {"G028"}  # a deep one: tested below
     written = {rule.code for rule in vars(graph).values() if isinstance(rule, Rule)}
     assert written == {rule.code for rule, *_ in CASES if rule.code.startswith("G")} | here
 
