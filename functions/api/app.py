@@ -51,6 +51,10 @@ _ROUTERS = (
 )  # fmt: skip
 
 
+_HEADERS = {
+    "Vary": "Accept-Encoding",  # see Resolver.prepare
+    "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
+}
 _making = threading.Lock()
 
 
@@ -98,7 +102,8 @@ def _authorized(router: APIGatewayHttpResolver, next_middleware: NextMiddleware)
     if router.context.get("caller") is not None:
         checks.known(router)
     response = next_middleware(router)
-    response.headers.setdefault("Vary", "Accept-Encoding")  # see Resolver.prepare
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
     return response
 
 

@@ -51,7 +51,8 @@ def problem(
         "errors": list(parts),
     }
     return Response(
-        status_code=status, content_type=MEDIA, body=json.dumps(document, ensure_ascii=False), headers=dict(headers or {}),
+        status_code=status, content_type=MEDIA, body=json.dumps(document, ensure_ascii=False),
+        headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **(headers or {})},
     )
 
 

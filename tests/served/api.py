@@ -16,6 +16,7 @@ import pytest
 
 from aslant import bootstrap, keys
 from aslant.adapters import clients, jwt_tokens
+from aslant.configs.approval import ApprovalConfig
 from aslant.settings import Settings
 from functions.api.handler import handler
 from functions.publish_definition.handler import handler as publish
@@ -92,6 +93,20 @@ class Served:
         return str(answer.body["id"])
 
 
+    def approval(self, execution: str, *, tenant: str = "acme", requester: str = "ann") -> str:
+        """A request for approval that waits, as the function of the step makes one."""
+        ref = keys.ApprovalRef(execution, "ask", (), 0)
+        config = ApprovalConfig.model_validate({"message": "On?", "timeout": 3600})
+        bootstrap.approvals(Settings.read()).request(
+            config, tenant=tenant, ref=ref, token="a token of the machine", workflow="flow", requester=requester
+        )
+        return keys.approval_id(ref)
+
+    def secret(self, name: str, value: str, *, tenant: str = "acme") -> None:
+        full = f"{Settings.read().secret_prefix}{tenant}/{name}"
+        clients.client("secretsmanager", REGION).create_secret(Name=full, SecretString=value)
+
+
 class _Key:
     def __init__(self, issuer: Issuer) -> None:
         import jwt
@@ -134,4 +149,6 @@ def served(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Served]:
         ):  # fmt: skip
             dynamodb.create_table(**table)
         clients.client("s3", REGION).create_bucket(Bucket=settings.bucket)
+        kms = clients.client("kms", REGION)
+        kms.create_alias(AliasName=settings.key, TargetKeyId=kms.create_key()["KeyMetadata"]["KeyId"])
         yield Served(issuer, calls)
