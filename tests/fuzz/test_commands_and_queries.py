@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from aslant import bootstrap
 from aslant.adapters.databases import athena, mongo, mysql, partiql, redis_server, text
 from aslant.adapters.databases.cells import Rows
+from aslant.database_ports import QueryRequest, QueryResult, QueryStatement
 from aslant.errors import StepError
-from aslant.ports import QueryRequest, QueryResult, QueryStatement
 from tests.fuzz.test_steps import KEYS, KNOWN, VALUES, configs
 from tests.unit.runtime.fakes import ForgetfulSteps
 

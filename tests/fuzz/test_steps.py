@@ -17,8 +17,10 @@ from aslant import bootstrap, errors
 from aslant.configs.base import Config
 from aslant.configs.check import config_model
 from aslant.contracts import MAX_PAYLOAD
+from aslant.http_ports import HttpRequest, HttpResponse
+from aslant.mail_ports import Envelope
 from aslant.model_ports import ModelAnswer, ModelRequest
-from aslant.ports import Envelope, HttpRequest, HttpResponse, PageQuery, PageRequest, RenderedPage
+from aslant.page_ports import PageQuery, PageRequest, RenderedPage
 from aslant.values import size
 from tests.unit.runtime.fakes import ForgetfulSteps
 

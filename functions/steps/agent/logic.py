@@ -11,8 +11,9 @@ from aslant import keys
 from aslant.configs.agent import AgentConfig
 from aslant.contracts import Json, StepResult
 from aslant.errors import ModelError, NotFoundError, ValidationError
+from aslant.http_ports import Http
 from aslant.model_ports import ModelAnswer, ModelEndpoint, ModelMessage, ModelRequest, Models, Spending
-from aslant.ports import Artifacts, Events, Functions, Http, Secrets
+from aslant.ports import Artifacts, Events, Functions, Secrets
 from aslant.settings import OFFLINE, Settings
 from aslant.step import StepRun, result
 from aslant.values import compact, read_json, render, whole_text

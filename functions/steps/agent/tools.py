@@ -12,9 +12,10 @@ from aslant import skill_calls, skills
 from aslant.configs.agent import Tool
 from aslant.contracts import Json
 from aslant.errors import SkillNotFound, ValidationError
+from aslant.http_ports import Http
 from aslant.inputs import misfits
 from aslant.model_ports import ModelTool, ToolCall, ToolResult
-from aslant.ports import Functions, Http
+from aslant.ports import Functions
 from aslant.skill_specs import SkillSpec
 from aslant.step import StepRun
 from aslant.values import compact, render

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 
 from aslant import observability
+from aslant.command_ports import CommandRequest, Commands
 from aslant.configs.command import CommandConfig
 from aslant.contracts import Json, StepResult
 from aslant.errors import CommandFailed
-from aslant.ports import CommandRequest, Commands
 from aslant.step import StepRun, result
 from aslant.values import render
 
@@ -22,7 +22,7 @@ def call(config: CommandConfig, run: StepRun, commands: Commands) -> StepResult:
     """The output is `exit_code`, `stdout`, `stderr`, whether they were cut, and `elapsed_ms`.
 
     Each line goes to the log as it comes. Raises CommandFailed for an exit code that is not expected, and the errors of
-    `ports.Commands`. Under simulation a command that the installation does not run gives an output that says `simulated`.
+    `Commands`. Under simulation a command that the installation does not run gives an output that says `simulated`.
     """
     if run.settings.simulate and not commands.permits(config.command):
         return result({"simulated": True, "type": run.type, "config": config.model_dump(exclude_unset=True)})

@@ -11,7 +11,8 @@ from aslant import keys
 from aslant.configs.email import Attachment, EmailConfig
 from aslant.contracts import Json, StepResult
 from aslant.errors import AuthorizationError, PayloadTooLarge, StepError, ValidationError
-from aslant.ports import Artifacts, AttachedFile, Envelope, Post, TemplatePost
+from aslant.mail_ports import AttachedFile, Envelope, Post, TemplatePost
+from aslant.ports import Artifacts
 from aslant.step import StepRun, result
 from functions.steps.email.message import Mailbox, compose, mailbox, shown
 

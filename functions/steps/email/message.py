@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from aslant.errors import ValidationError
-from aslant.ports import AttachedFile
+from aslant.mail_ports import AttachedFile
 
 Mailbox = tuple[str, str]  # a name, which may be empty, and a plain address
 

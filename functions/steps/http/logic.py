@@ -14,7 +14,7 @@ from typing import Any
 from aslant.configs.http import Auth, HttpConfig, Pagination
 from aslant.contracts import Json, StepResult
 from aslant.errors import ValidationError, http_error, retry_after
-from aslant.ports import AwsKeys, ClientTls, Http, HttpRequest, HttpResponse, Signer
+from aslant.http_ports import AwsKeys, ClientTls, Http, HttpRequest, HttpResponse, Signer
 from aslant.step import StepRun, result
 from aslant.values import compact, read_json, render
 from functions.steps.http import paging

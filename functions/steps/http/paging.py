@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from aslant.configs.http import Pagination
 from aslant.contracts import Json
 from aslant.errors import AuthorizationError, HttpError, ValidationError
-from aslant.ports import HttpResponse
+from aslant.http_ports import HttpResponse
 from aslant.values import compact
 
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w*-]+\s*=\s*(?:\"[^\"]*\"|[^\s;,\"]+))*)")  # RFC 8288

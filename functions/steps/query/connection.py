@@ -7,8 +7,8 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
+from aslant.database_ports import DatabaseAddress
 from aslant.errors import ValidationError
-from aslant.ports import DatabaseAddress
 
 KINDS = {
     "postgresql": "postgresql", "postgres": "postgresql", "aurora-postgresql": "postgresql",

@@ -9,8 +9,9 @@ from typing import Any
 
 from aslant.configs.query import QueryConfig
 from aslant.contracts import Json, StepResult
+from aslant.database_ports import Database, DatabaseAddress, QueryRequest, QueryResult, QueryStatement
 from aslant.errors import ValidationError
-from aslant.ports import Database, DatabaseAddress, QueryRequest, QueryResult, QueryStatement, Secrets
+from aslant.ports import Secrets
 from aslant.step import StepRun, result
 from aslant.values import read_json
 from functions.steps.query.connection import KINDS, address
@@ -35,7 +36,7 @@ def call(config: QueryConfig, run: StepRun, ports: Ports) -> StepResult:
     Of MongoDB documents are the rows, without `columns`, and `result` is what else a command answers.
 
     Of `statements`, `results` has one such object each, and the rest is the last one's. Raises the errors of
-    `ports.Database`. Under simulation an installation that opens no databases gives an output that says `simulated`.
+    `Database`. Under simulation an installation that opens no databases gives an output that says `simulated`.
     """
     if run.settings.simulate and not run.settings.database_allow:
         shown = config.model_dump(exclude_unset=True, exclude={"connection_string"})

@@ -10,7 +10,9 @@ from typing import Any
 from aslant.configs.scrape import MOST_PAGES, ScrapeConfig
 from aslant.contracts import Json, StepResult
 from aslant.errors import StepError, ValidationError, http_error
-from aslant.ports import Artifacts, Browser, Browsing, Http, HttpRequest, PageQuery, PageReader, PageRequest
+from aslant.http_ports import Http, HttpRequest
+from aslant.page_ports import Browser, Browsing, PageQuery, PageReader, PageRequest
+from aslant.ports import Artifacts
 from aslant.step import StepRun, result
 from aslant.values import compact, size
 from functions.steps.scrape.manners import Manners

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from aslant.errors import AuthorizationError, PayloadTooLarge, StepError, StepTimeout, ValidationError, http_error
-from aslant.ports import Http, HttpRequest
+from aslant.http_ports import Http, HttpRequest
 from aslant.step import StepRun
 
 _MOST_ROBOTS = 512_000   # bytes of a robots.txt; RFC 9309 asks for 500 KiB at least

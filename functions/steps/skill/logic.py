@@ -8,7 +8,8 @@ from aslant import skill_calls
 from aslant.configs.skill import SkillConfig
 from aslant.contracts import StepResult
 from aslant.errors import SkillNotFound
-from aslant.ports import Functions, Http
+from aslant.http_ports import Http
+from aslant.ports import Functions
 from aslant.step import StepRun, result
 
 

@@ -11,8 +11,6 @@ from aslant.contracts import Json
 from aslant.errors import ExpressionError, ValidationError
 from translator.diagnostics import NOWHERE, Findings
 from translator.expressions.evaluate import evaluate
-from translator.expressions.parser import parse
-from translator.expressions.resolve import Names, resolve
 from translator.expressions.serialize import load
 from translator.expressions.tree import Node, Slot
 from translator.expressions.values import truth
@@ -67,6 +65,9 @@ _BARE = ("data", "items", "results", "total", "accumulator")
 
 
 def _tree(expression: str) -> Node:
+    from translator.expressions.parser import parse  # most steps have trees, and nothing to parse
+    from translator.expressions.resolve import Names, resolve
+
     findings = Findings()
     names = Names(
         inputs=None, variables=(), steps=(), state={}, loops={"item": Slot("item", "each"), "index": Slot("index", "each")},

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from aslant import bootstrap, errors, skills
+from aslant.http_ports import HttpResponse
 from aslant.model_ports import ModelAnswer
-from aslant.ports import HttpResponse
 from tests.unit.runtime.fakes import MemorySteps
 
 CANARY = "tr0ub4dor&3-correct-horse"

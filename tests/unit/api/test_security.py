@@ -20,7 +20,7 @@ from aslant import bootstrap, clock
 from aslant.adapters.jwt_tokens import ALGORITHMS
 from aslant.completions import SECRET
 from aslant.errors import StepError
-from aslant.ports import HttpRequest
+from aslant.http_ports import HttpRequest
 from aslant.settings import Settings
 from functions.api.app import PREFIX, app
 from functions.api.handler import handler

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from aslant.approvals import notices
 from aslant.approvals.links import Link, Links
 from aslant.errors import ApprovalClosed, AuthorizationError
+from aslant.http_ports import HttpRequest, HttpResponse
 from aslant.messages import Ports
-from aslant.ports import HttpRequest, HttpResponse
 from aslant.settings import Settings
 from tests.unit.approvals.conftest import NOW
 

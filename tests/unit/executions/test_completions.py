@@ -14,7 +14,7 @@ from aslant.completions import PATTERN, SECRET, Completions, check_secret
 from aslant.errors import AuthenticationError, HttpError, RateLimited, SecretNotFound, ServerError, ValidationError
 from aslant.event_patterns import matches
 from aslant.events import TYPES
-from aslant.ports import HttpRequest, HttpResponse
+from aslant.http_ports import HttpRequest, HttpResponse
 from aslant.releases import WebhookFacts
 from tests.unit.executions.memory import World
 

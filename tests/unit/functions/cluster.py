@@ -6,7 +6,7 @@ import json
 import urllib.parse
 from typing import Any
 
-from aslant.ports import HttpRequest, HttpResponse
+from aslant.http_ports import HttpRequest, HttpResponse
 
 KINDS = {
     "/apis/apps/v1": [("Deployment", "deployments", True), ("StatefulSet", "statefulsets", True), ("DaemonSet", "daemonsets", True)],

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from aslant import bootstrap, skills
+from aslant.command_ports import CommandEnd
+from aslant.database_ports import QueryResult
 from aslant.errors import ServerError
+from aslant.http_ports import HttpRequest, HttpResponse
 from aslant.kubernetes import Access, Kubernetes
 from aslant.model_ports import ModelAnswer, ModelRequest
-from aslant.ports import CommandEnd, HttpRequest, HttpResponse, QueryResult
 from aslant.secrets import Redactor
 
 CANARY = 'Can4ry/+ü"\'\\&<x>-4711 tail'

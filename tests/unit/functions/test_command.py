@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from aslant import bootstrap
-from aslant.ports import CommandEnd
+from aslant.command_ports import CommandEnd
 from functions.steps.command.handler import handler
 
 

@@ -12,8 +12,8 @@ from aslant import bootstrap, clusters
 from aslant.adapters.ecs import AwsEcs
 from aslant.adapters.eks import eks_access
 from aslant.errors import SecretNotFound, StepTypeUnavailable, ValidationError
+from aslant.http_ports import HttpResponse
 from aslant.kubernetes import Access, Kubernetes, objects
-from aslant.ports import HttpResponse
 from aslant.secrets import Redactor
 from aslant.settings import Settings
 from functions.steps.deploy.handler import handler as deploy

@@ -10,7 +10,7 @@ from email.utils import formatdate
 import pytest
 
 from aslant.errors import retry_after
-from aslant.ports import HttpResponse
+from aslant.http_ports import HttpResponse
 from functions.steps.http import logic
 from functions.steps.http.handler import handler
 

@@ -120,7 +120,7 @@ def test_numbers_beyond_all_bounds(numbers, invocation):
 
 @pytest.mark.parametrize("charset", ["punycode", "idna", "undefined", "unicode_escape", "zlib", "x\x00y", "rot13", "utf-16", "nonsense", ""])
 def test_bodies_in_no_character_set_of_the_web(charset, invocation, monkeypatch):
-    from aslant.ports import HttpResponse
+    from aslant.http_ports import HttpResponse
     from functions.steps.http.handler import handler
 
     class Fixed:

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from aslant import bootstrap
+from aslant.database_ports import QueryResult
 from aslant.errors import SecretNotFound
-from aslant.ports import QueryResult
 from functions.steps.query.connection import address
 from functions.steps.query.handler import handler
 

@@ -12,7 +12,7 @@ import pytest
 
 from aslant import bootstrap, skills
 from aslant.configs.check import check_config
-from aslant.ports import HttpResponse
+from aslant.http_ports import HttpResponse
 from aslant.step_types import STEP_TYPES, function_name
 
 ROOT = Path(__file__).parents[3]
@@ -86,12 +86,22 @@ def test_notify_and_approval_samples(sample, store_of_approvals):
     assert handler_of("approval")(sample("approval"), None)["output"]["status"] == "pending"
 
 
+CLIENTS = {"boto3", "botocore", "urllib3", "yaml", "re2", "asyncio", "moto"}
+OTHERS = {"aslant.history", "aslant.releases", "aslant.executions.store", "translator.expressions.parser", "translator.findings"}
+PORTS = {"scrape": "page_ports", "command": "command_ports", "query": "database_ports", "email": "mail_ports", "agent": "model_ports"}
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_importing_a_handler_loads_no_client_library(folder):
+def test_importing_a_handler_loads_only_what_every_call_needs(folder):
     code = (
         f"import sys, functions.steps.{folder}.handler\n"
-        "print([m for m in ('boto3', 'botocore', 'urllib3', 'yaml', 're2', 'asyncio', 'moto') if m in sys.modules])"
+        "from aslant.configs.base import Config\n"
+        "print(*sys.modules)\n"
+        "print([model.__name__ for model in Config.__subclasses__() if model.__pydantic_complete__])"
     )
     paths = {"PYTHONPATH": f"{ROOT}:{ROOT / 'layers' / 'runtime' / 'python'}"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=paths, check=True)
-    assert done.stdout.strip() == "[]"
+    loaded, built = done.stdout.splitlines()
+    foreign = {f"aslant.{module}" for kind, module in PORTS.items() if kind != folder}
+    assert not set(loaded.split()) & (CLIENTS | OTHERS | foreign)
+    assert built == "[]"  # models are built when the first configuration is checked, each as a part of the whole

@@ -15,7 +15,8 @@ from aslant.adapters import page_program, page_reader
 from aslant.adapters.page_reader import SeparateReader
 from aslant.configs.check import check_config
 from aslant.errors import PayloadTooLarge, StepTimeout, ValidationError
-from aslant.ports import HttpResponse, PageQuery, RenderedPage
+from aslant.http_ports import HttpResponse
+from aslant.page_ports import PageQuery, RenderedPage
 from functions.steps.scrape.handler import handler
 from tests.unit.runtime.fakes import MemoryArtifacts
 

@@ -12,7 +12,7 @@ import pytest
 from aslant import sla
 from aslant.errors import ConflictError, NetworkError, ValidationError
 from aslant.executions.records import Execution, Run
-from aslant.ports import HttpResponse
+from aslant.http_ports import HttpResponse
 from aslant.settings import Settings
 from tests.unit.recording.fakes import MACHINE, T0, FakeTimers, MemoryStore, arn
 from tests.unit.recording.flow import RELEASE

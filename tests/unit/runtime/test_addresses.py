@@ -11,7 +11,7 @@ import pytest
 from aslant.adapters.guarded_http import GuardedHttp, resolve, target
 from aslant.addresses import AllowList, is_public
 from aslant.errors import AuthorizationError, NetworkError, ValidationError
-from aslant.ports import HttpRequest
+from aslant.http_ports import HttpRequest
 
 
 @pytest.mark.parametrize("address", [

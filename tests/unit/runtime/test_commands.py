@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from aslant import commands
+from aslant.command_ports import CommandRequest
 from aslant.commands import Limits, SealedCommands
 from aslant.errors import AuthorizationError, NotFoundError, SandboxError, StepTimeout, ValidationError
-from aslant.ports import CommandRequest
 
 PYTHON = shutil.which("python3", path=os.defpath) or sys.executable  # one that everybody may read
 SECRET = "COMMANDS_TEST_SECRET"

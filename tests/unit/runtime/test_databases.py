@@ -18,8 +18,8 @@ from aslant.adapters.databases.mongo import _command
 from aslant.adapters.databases.partiql import DynamoPartiQl, tables
 from aslant.adapters.databases.redis_server import _words
 from aslant.adapters.databases.text import bind, check
+from aslant.database_ports import QueryRequest, QueryStatement
 from aslant.errors import AuthorizationError, PayloadTooLarge, StepError, ValidationError
-from aslant.ports import QueryRequest, QueryStatement
 
 
 @pytest.mark.parametrize(("text", "given", "dialect", "style", "bound"), [

@@ -17,7 +17,7 @@ import pytest
 
 from aslant.adapters.guarded_http import GuardedHttp
 from aslant.errors import HttpError, NetworkError, PayloadTooLarge, StepError, StepTimeout, ValidationError
-from aslant.ports import ClientTls, HttpRequest
+from aslant.http_ports import ClientTls, HttpRequest
 
 Talk = Callable[[socket.socket], None]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aslant import ports
 from aslant.settings import OFFLINE, Settings
 
 if TYPE_CHECKING:
@@ -18,19 +17,40 @@ if TYPE_CHECKING:
     from aslant.approvals.service import Approvals, Notify
     from aslant.catalog import Catalog
     from aslant.claims import Claims
+    from aslant.command_ports import Commands
     from aslant.configs.agent import AgentConfig
     from aslant.configs.email import Smtp
     from aslant.contracts import Json
+    from aslant.database_ports import Database, DatabaseAddress
     from aslant.executions.records import Execution
     from aslant.executions.service import Executions
     from aslant.executions.store import ExecutionStore
     from aslant.executions.view import Views
     from aslant.gates import Gates
     from aslant.guards import GuardPorts
+    from aslant.http_ports import Http, Signer
     from aslant.kept import Results
     from aslant.kubernetes import Kubernetes
+    from aslant.mail_ports import Post, TemplatePost
     from aslant.messages import Ports as Messages
     from aslant.model_ports import ModelEndpoint, Models, Spending
+    from aslant.page_ports import Browser, PageReader
+    from aslant.ports import (
+        Artifacts,
+        Bus,
+        Callbacks,
+        Containers,
+        EcsServices,
+        Events,
+        Functions,
+        Machines,
+        Mailer,
+        Releases,
+        Secrets,
+        StepStore,
+        Timers,
+        Topics,
+    )
     from aslant.recording import Recorder
     from aslant.releases import Release
     from aslant.secrets import Redactor
@@ -38,58 +58,58 @@ if TYPE_CHECKING:
     from aslant.triggers import Schedules
 
 
-def secrets(settings: Settings) -> ports.Secrets:
+def secrets(settings: Settings) -> Secrets:
     from aslant.adapters.aws_secrets import AwsSecrets
 
     return AwsSecrets(settings.region, settings.secret_prefix)
 
 
-def http(settings: Settings) -> ports.Http:
+def http(settings: Settings) -> Http:
     from aslant.adapters.guarded_http import GuardedHttp
 
     return GuardedHttp(settings.http_allow)
 
 
-def signer() -> ports.Signer:
+def signer() -> Signer:
     """AWS's Signature Version 4, by botocore."""
     from aslant.adapters.sigv4 import SigV4
 
     return SigV4()
 
 
-def pages(settings: Settings) -> ports.PageReader:
+def pages(settings: Settings) -> PageReader:
     """libxml2, in a process of its own."""
     from aslant.adapters.page_reader import SeparateReader
 
     return SeparateReader()
 
 
-def browser(settings: Settings) -> ports.Browser:
+def browser(settings: Settings) -> Browser:
     """Chromium, whose only way out is the guard of http steps."""
     from aslant.adapters.chromium import Chromium
 
     return Chromium(settings.browser, settings.browser_sandbox, settings.http_allow)
 
 
-def functions(settings: Settings) -> ports.Functions:
+def functions(settings: Settings) -> Functions:
     from aslant.adapters.aws_lambda import AwsLambda
 
     return AwsLambda(settings.region)
 
 
-def containers(settings: Settings, tenant: str) -> ports.Containers:
+def containers(settings: Settings, tenant: str) -> Containers:
     from aslant.adapters.ecs_tasks import EcsTasks
 
     return EcsTasks(settings.region, settings.bucket, settings.containers, tenant, artifacts(settings))
 
 
-def commands(settings: Settings) -> ports.Commands:
+def commands(settings: Settings) -> Commands:
     from aslant.commands import SealedCommands
 
     return SealedCommands(settings.commands)
 
 
-def database(settings: Settings, where: ports.DatabaseAddress) -> ports.Database:
+def database(settings: Settings, where: DatabaseAddress) -> Database:
     """A server that is connected to. Raises StepTypeUnavailable when its driver is not installed."""
     from importlib.util import find_spec
 
@@ -115,20 +135,20 @@ def database(settings: Settings, where: ports.DatabaseAddress) -> ports.Database
     return Redis(where, settings.database_allow)
 
 
-def data_api(settings: Settings, kind: str, resource: str, secret: str, name: str, tenant: str) -> ports.Database:
+def data_api(settings: Settings, kind: str, resource: str, secret: str, name: str, tenant: str) -> Database:
     from aslant.adapters.databases.data_api import RdsDataApi
 
     return RdsDataApi(settings.region, kind, resource, secret, name, tenant, settings.database_allow)
 
 
-def partiql(settings: Settings, tenant: str) -> ports.Database:
+def partiql(settings: Settings, tenant: str) -> Database:
     from aslant.adapters.databases.partiql import DynamoPartiQl
 
     own = (settings.executions_table, settings.catalog_table)
     return DynamoPartiQl(settings.region, tenant, settings.database_allow, own)
 
 
-def athena(settings: Settings, workgroup: str, catalog: str, name: str, tenant: str) -> ports.Database:
+def athena(settings: Settings, workgroup: str, catalog: str, name: str, tenant: str) -> Database:
     from aslant.adapters.databases.athena import Athena
 
     return Athena(settings.region, workgroup, catalog, name, tenant, settings.database_allow)
@@ -156,46 +176,46 @@ def spending(settings: Settings) -> Spending:
     return DynamoSpending(settings.region, settings.catalog_table)
 
 
-def topics(settings: Settings) -> ports.Topics:
+def topics(settings: Settings) -> Topics:
     from aslant.adapters.aws_messages import SnsTopics
 
     return SnsTopics(settings.region)
 
 
-def mailer(settings: Settings) -> ports.Mailer:
+def mailer(settings: Settings) -> Mailer:
     from aslant.adapters.aws_messages import SesMailer
 
     return SesMailer(settings.region)
 
 
-def post(settings: Settings) -> ports.Post:
+def post(settings: Settings) -> Post:
     """SES."""
     from aslant.adapters.ses_post import SesPost
 
     return SesPost(settings.region)
 
 
-def template_post(settings: Settings) -> ports.TemplatePost:
+def template_post(settings: Settings) -> TemplatePost:
     """The templates of SES."""
     from aslant.adapters.ses_post import SesPost
 
     return SesPost(settings.region)
 
 
-def smtp_post(settings: Settings, smtp: Smtp) -> ports.Post:
+def smtp_post(settings: Settings, smtp: Smtp) -> Post:
     """A mail server, at an address that steps may talk to."""
     from aslant.adapters.smtp_post import SmtpPost
 
     return SmtpPost(smtp.host, smtp.port, smtp.security, smtp.username, smtp.password, settings.http_allow)
 
 
-def events(settings: Settings) -> ports.Events:
+def events(settings: Settings) -> Events:
     from aslant.adapters.aws_messages import EventBus
 
     return EventBus(settings.region)
 
 
-def bus(settings: Settings) -> ports.Bus:
+def bus(settings: Settings) -> Bus:
     """The bus that the installation's own events go to."""
     from aslant.adapters.event_bus import EventBridgeBus
 
@@ -250,7 +270,7 @@ def links(settings: Settings) -> Links | None:
     return Links(settings.public_url, link_secret(settings.region, settings.secret_prefix))
 
 
-def timers(settings: Settings) -> ports.Timers:
+def timers(settings: Settings) -> Timers:
     from aslant.adapters.aws_scheduler import SchedulerTimers
 
     return SchedulerTimers(settings.region, settings.scheduler_role)
@@ -262,7 +282,7 @@ def schedules(settings: Settings) -> Schedules:
     return SchedulerTimers(settings.region, settings.scheduler_role)
 
 
-def artifacts(settings: Settings) -> ports.Artifacts:
+def artifacts(settings: Settings) -> Artifacts:
     from aslant.adapters.s3_artifacts import S3Artifacts
 
     return S3Artifacts(settings.region, settings.bucket)
@@ -275,7 +295,7 @@ def claims(settings: Settings, tenant: str) -> Claims:
     return Claims(artifacts(settings), settings.bucket, tenant)
 
 
-def steps(settings: Settings) -> ports.StepStore:
+def steps(settings: Settings) -> StepStore:
     """Step records in the executions table, large outputs in the bucket."""
     from aslant.adapters.dynamo_steps import DynamoSteps
 
@@ -289,7 +309,7 @@ def gates(settings: Settings) -> Gates:
     return DynamoGates(settings.region, settings.executions_table, artifacts(settings))
 
 
-def callbacks(settings: Settings) -> ports.Callbacks:
+def callbacks(settings: Settings) -> Callbacks:
     from aslant.adapters.aws_approvals import StepFunctionsCallbacks
 
     return StepFunctionsCallbacks(settings.region)
@@ -302,13 +322,13 @@ def execution_store(settings: Settings) -> ExecutionStore:
     return DynamoExecutions(settings.region, settings.executions_table, artifacts(settings))
 
 
-def machines(settings: Settings) -> ports.Machines:
+def machines(settings: Settings) -> Machines:
     from aslant.adapters.aws_machines import StepFunctionsMachines
 
     return StepFunctionsMachines(settings.region)
 
 
-def releases(settings: Settings) -> ports.Releases:
+def releases(settings: Settings) -> Releases:
     """The catalog table."""
     from aslant.adapters.dynamo_catalog import DynamoCatalog
 
@@ -423,7 +443,7 @@ def cluster(
     return Kubernetes(found, GuardedHttp((*settings.http_allow, urlsplit(found.server).hostname or "")), remaining)
 
 
-def ecs_services(settings: Settings) -> ports.EcsServices:
+def ecs_services(settings: Settings) -> EcsServices:
     from aslant.adapters.ecs import AwsEcs
 
     return AwsEcs(settings.region)

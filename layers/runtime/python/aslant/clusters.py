@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 
 from aslant.errors import SecretNotFound, StepTypeUnavailable, ValidationError
+from aslant.http_ports import ClientTls
 from aslant.kubernetes import Access
-from aslant.ports import ClientTls, Secrets
+from aslant.ports import Secrets
 from aslant.secrets import Redactor
 from aslant.settings import Settings
 

@@ -22,8 +22,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aslant.command_ports import CommandEnd, CommandRequest, Line
 from aslant.errors import AuthorizationError, NotFoundError, SandboxError, StepTimeout, ValidationError
-from aslant.ports import CommandEnd, CommandRequest, Line
 
 _SEAL = Path(__file__).with_name("command_seal.py")
 _PATH = "/opt/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"

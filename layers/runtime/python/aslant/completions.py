@@ -12,6 +12,7 @@ from aslant import documents, ports
 from aslant.contracts import MAX_PAYLOAD
 from aslant.errors import NotFoundError, SecretNotFound, ValidationError, http_error, retry_after
 from aslant.executions.store import ExecutionStore
+from aslant.http_ports import Http, HttpRequest
 from aslant.values import compact
 
 Json = Any
@@ -36,7 +37,7 @@ class Completions:
 
     store: ExecutionStore
     secrets: ports.Secrets
-    http: ports.Http
+    http: Http
     clock: Callable[[], float]
 
     def tell(self, detail: Mapping[str, Json]) -> bool:
@@ -64,7 +65,7 @@ class Completions:
             "Content-Type": "application/json", "User-Agent": "aslant", "Idempotency-Key": str(detail["event_id"]),
             "X-Timestamp": moment, "X-Signature-256": signature(self._secret(tenant), moment, data),
         }  # fmt: skip
-        answer = self.http.send(ports.HttpRequest("POST", url, headers, data, _SECONDS, _ANSWER))
+        answer = self.http.send(HttpRequest("POST", url, headers, data, _SECONDS, _ANSWER))
         if answer.status // 100 != 2:
             raise http_error(
                 answer.status, f"the webhook answered {answer.status}",

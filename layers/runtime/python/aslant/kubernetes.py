@@ -16,7 +16,7 @@ from typing import Any
 
 from aslant.contracts import Json
 from aslant.errors import ConflictError, NotFoundError, RolloutFailed, ServerError, StepTimeout, ValidationError, http_error
-from aslant.ports import ClientTls, Http, HttpRequest
+from aslant.http_ports import ClientTls, Http, HttpRequest
 from aslant.values import read_json
 
 MAX_MANIFEST = 1_000_000  # bytes

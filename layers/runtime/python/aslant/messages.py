@@ -12,7 +12,8 @@ from aslant.configs.notify import NotifyConfig
 from aslant.contracts import Json
 from aslant.errors import StepError, ValidationError, http_error, retry_after
 from aslant.events import SOURCE
-from aslant.ports import Events, Http, HttpRequest, Mailer, Topics
+from aslant.http_ports import Http, HttpRequest
+from aslant.ports import Events, Mailer, Topics
 from aslant.secrets import Redactor
 from aslant.settings import Settings
 from aslant.values import compact, render

@@ -1,10 +1,13 @@
-"""What steps need from the outside. Adapters fulfil these on AWS, fakes in tests; only `bootstrap` connects them."""
+"""What steps need from the outside. Adapters fulfil these on AWS, fakes in tests; only `bootstrap` connects them.
+
+What single kinds of steps need is in `http_ports`, `page_ports`, `command_ports`, `database_ports`, `mail_ports` and
+`model_ports`, so that a function starts without what others need.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from aslant.contracts import Json
@@ -18,123 +21,6 @@ if TYPE_CHECKING:
 class Secrets(Protocol):
     def get(self, tenant: str, name: str) -> str:
         """A secret's text. Raises SecretNotFound when there is none, AuthorizationError when it may not be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClientTls:
-    """The client's certificate and key, and authorities that are trusted besides the public ones: texts in PEM form."""
-
-    certificate: str = ""
-    key: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
-    ca: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """`headers` and `tls` stay with the first origin, except for harmless ones. `timeout` is seconds for everything."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-    timeout: float = 30.0
-    max_bytes: int = 5_000_000
-    max_redirects: int = 10
-    tls: ClientTls | None = None
-    on_data: Callable[[bytes], None] | None = None  # told the body of a 2xx answer as it comes
-
-
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
-    """An answer of any status. `headers` have lower-case names; `url` is where the last redirect led."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    url: str
-
-
-class Http(Protocol):
-    def send(self, request: HttpRequest) -> HttpResponse:
-        """The answer, of any status.
-
-        Raises ValidationError (the address), AuthorizationError (a private address), NetworkError, StepTimeout or
-        PayloadTooLarge.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class AwsKeys:
-    """What a request is signed with, and for."""
-
-    access_key: str
-    secret_key: str = field(repr=False)
-    session_token: str = field(repr=False)
-    region: str
-    service: str
-
-
-class Signer(Protocol):
-    def sign(self, request: HttpRequest, keys: AwsKeys) -> HttpRequest:
-        """The request with the headers of AWS's Signature Version 4. Raises ValidationError (the address)."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageQuery:
-    """What is wanted of a page: `found` are the elements (`css` or `xpath`, or the whole page), `parts` of each are
-    text, html, attributes, links; `fields` are values within: name -> css, xpath, attribute, many."""
-
-    css: str | None = None
-    xpath: str | None = None
-    parts: Sequence[str] = ("text",)
-    fields: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    limit: int = 100
-
-
-class PageReader(Protocol):
-    def read(self, data: bytes, content_type: str, url: str, query: PageQuery, timeout: float) -> dict[str, Json]:
-        """`title`, `elements` and `found` (how many there are) of a page.
-
-        Raises ValidationError (the query), PayloadTooLarge or StepTimeout.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class PageRequest:
-    """A page to render. `wait_for` is a CSS selector; `settle` waits for what the page loads by itself."""
-
-    url: str
-    timeout: float
-    user_agent: str
-    max_bytes: int
-    settle: bool = True
-    wait_for: str | None = None
-    screenshot: bool = False
-    full_page: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedPage:
-    """A page as the browser has it in the end; `screenshot` is a PNG."""
-
-    status: int
-    url: str
-    html: str
-    screenshot: bytes | None = None
-
-
-class Browsing(Protocol):
-    def render(self, request: PageRequest) -> RenderedPage:
-        """A page of any status. Nothing is kept from one to the next.
-
-        Raises AuthorizationError (a private address), NetworkError, StepTimeout, PayloadTooLarge or ValidationError.
-        """
-
-
-class Browser(Protocol):
-    def open(self, timeout: float) -> AbstractContextManager[Browsing]:
-        """A browser that runs, until the end of the block. Raises StepTypeUnavailable where there is none."""
 
 
 class EcsServices(Protocol):
@@ -157,105 +43,6 @@ class Containers(Protocol):
         """
 
 
-Line = Callable[[str, str], None]  # a stream's name (stdout, stderr) and one line of it
-
-
-@dataclass(frozen=True, slots=True)
-class CommandRequest:
-    """`command` is a name on the installation's list; `cwd` and the names of `files` are within the command's folder."""
-
-    command: str
-    args: Sequence[str] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    stdin: bytes = b""
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    cwd: str | None = None
-    timeout: float = 300.0   # seconds
-    max_output: int = 32_000  # bytes that are kept of each stream
-
-
-@dataclass(frozen=True, slots=True)
-class CommandEnd:
-    """`exit_code` is 128 + n after signal n. `tail` is the end of stderr, or of stdout where there is none."""
-
-    exit_code: int
-    stdout: bytes
-    stderr: bytes
-    stdout_cut: bool = False
-    stderr_cut: bool = False
-    tail: bytes = b""
-
-
-class Commands(Protocol):
-    def permits(self, name: str) -> bool:
-        """Whether the installation runs a command of this name."""
-
-    def run(self, request: CommandRequest, line: Line) -> CommandEnd:
-        """Runs a command to its end, whatever its exit code; `line` is told each line as it comes.
-
-        Raises AuthorizationError (not on the list), NotFoundError (not installed), ValidationError, StepTimeout or
-        SandboxError.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseAddress:
-    """Where a server is. `tls` is disable, prefer, require, verify-ca or verify-full; `ca` a certificate to trust (PEM).
-
-    `source` is the database that knows MongoDB's user.
-    """
-
-    kind: str  # postgresql, mysql, redis, mongodb
-    host: str
-    port: int
-    user: str = ""
-    password: str = field(default="", repr=False)
-    name: str = ""
-    tls: str = "require"
-    ca: str = ""
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryStatement:
-    """A list of values belongs to `$1` or `?`, a mapping to `:name`."""
-
-    text: str
-    values: Sequence[Json] | Mapping[str, Json] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class QueryRequest:
-    """Statements of one transaction. `token` is the same whenever the same request is made again."""
-
-    statements: Sequence[QueryStatement]
-    read_only: bool = False
-    isolation: str | None = None
-    max_rows: int = 1000
-    timeout: float = 30.0  # seconds for everything
-    token: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryResult:
-    """`columns` are names and types; `more` says that there were more rows. What is no table, as documents, is `value`."""
-
-    columns: Sequence[tuple[str, str]] = ()
-    rows: Sequence[Sequence[Json]] = ()
-    affected: int | None = None
-    more: bool = False
-    value: Json = None
-
-
-class Database(Protocol):
-    def run(self, request: QueryRequest) -> Sequence[QueryResult]:
-        """One result for each statement; all of them happen or none.
-
-        Raises ValidationError, AuthenticationError, AuthorizationError, NotFoundError, ConflictError, NetworkError,
-        RateLimited, ServerError, StepTimeout, PayloadTooLarge, or StepTypeUnavailable where a driver is not installed.
-        """
-
-
 class Functions(Protocol):
     def invoke(self, arn: str, payload: Json) -> Json:
         """What a Lambda function returns. An error of its own is raised under the name that it gave it."""
@@ -269,47 +56,6 @@ class Topics(Protocol):
 class Mailer(Protocol):
     def send(self, sender: str, to: Sequence[str], subject: str, text: str) -> str:
         """The id of an email that was handed over."""
-
-
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """Who an email is from and to: plain addresses, but `sender` may have a name in front."""
-
-    sender: str
-    to: Sequence[str]
-    cc: Sequence[str] = ()
-    bcc: Sequence[str] = ()
-
-    @property
-    def recipients(self) -> list[str]:
-        """Everybody, once."""
-        return list(dict.fromkeys((*self.to, *self.cc, *self.bcc)))
-
-
-@dataclass(frozen=True, slots=True)
-class AttachedFile:
-    """A file that goes along with an email."""
-
-    name: str
-    content_type: str
-    data: bytes
-
-
-class Post(Protocol):
-    def carry(self, envelope: Envelope, message: bytes, timeout: float) -> tuple[str, Sequence[str]]:
-        """Hands over a MIME message: its id, and the recipients that were refused while others were not.
-
-        Raises AuthenticationError, ValidationError (refused for good), ServerError (refused for now), NetworkError,
-        StepTimeout or PayloadTooLarge.
-        """
-
-
-class TemplatePost(Protocol):
-    def fill(
-        self, envelope: Envelope, reply_to: Sequence[str], template: str, values: Mapping[str, Json],
-        files: Sequence[AttachedFile],
-    ) -> str:
-        """The id of an email that was made of a stored template. Raises NotFoundError for a template that is not there."""
 
 
 class Events(Protocol):

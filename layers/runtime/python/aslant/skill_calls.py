@@ -12,7 +12,8 @@ from aslant.configs.guard import Guard
 from aslant.contracts import Json
 from aslant.errors import SkillNotFound, ValidationError, http_error, retry_after
 from aslant.guards import GuardPorts, guarded
-from aslant.ports import Functions, Http, HttpRequest
+from aslant.http_ports import Http, HttpRequest
+from aslant.ports import Functions
 from aslant.secrets import Redactor
 from aslant.settings import Settings
 from aslant.skill_specs import SkillSpec, check_arguments, check_result, complete, is_task_definition, pick

@@ -11,6 +11,7 @@ from aslant.errors import ConflictError, StepError, ValidationError
 from aslant.executions.records import Execution
 from aslant.executions.states import FINAL
 from aslant.executions.store import ExecutionStore
+from aslant.http_ports import Http, HttpRequest
 from aslant.releases import Release
 from aslant.settings import Settings
 
@@ -85,7 +86,7 @@ def message_of(execution: Execution, now: int) -> tuple[str, str]:
 
 
 def notifier(
-    settings: Settings, topics: ports.Topics, http: ports.Http, clock: Callable[[], int]
+    settings: Settings, topics: ports.Topics, http: Http, clock: Callable[[], int]
 ) -> Callable[[Execution], None]:
     """Tells through the channels of failures: the topic and the webhook that the settings name, each on its own."""
 
@@ -100,7 +101,7 @@ def notifier(
         if settings.slack_webhook:
             body = json.dumps({"text": f"*{subject}*\n{text}"}).encode()
             try:
-                answer = http.send(ports.HttpRequest(
+                answer = http.send(HttpRequest(
                     "POST", settings.slack_webhook, {"content-type": "application/json"}, body, timeout=10,
                 ))  # fmt: skip
                 if answer.status >= 400:

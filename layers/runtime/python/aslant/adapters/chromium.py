@@ -26,7 +26,7 @@ from aslant.errors import (
     StepTypeUnavailable,
     ValidationError,
 )
-from aslant.ports import PageRequest, RenderedPage
+from aslant.page_ports import PageRequest, RenderedPage
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _SIZE = {"width": 1280, "height": 800}

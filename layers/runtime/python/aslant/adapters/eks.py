@@ -8,8 +8,8 @@ from typing import Any, cast
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client
 from aslant.errors import ValidationError
+from aslant.http_ports import ClientTls
 from aslant.kubernetes import Access
-from aslant.ports import ClientTls
 
 
 def eks_access(name: str, region: str) -> Access:

@@ -30,7 +30,7 @@ from aslant.errors import (
     StepTimeout,
     ValidationError,
 )
-from aslant.ports import ClientTls, HttpRequest, HttpResponse
+from aslant.http_ports import ClientTls, HttpRequest, HttpResponse
 
 Resolver = Callable[[str, int], Sequence[Address]]
 

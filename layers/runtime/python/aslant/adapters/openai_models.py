@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aslant.errors import ModelError, NetworkError, http_error, retry_after
+from aslant.http_ports import Http, HttpRequest
 from aslant.model_ports import ModelAnswer, ModelEndpoint, ModelMessage, ModelRequest, ToolCall
-from aslant.ports import Http, HttpRequest
 from aslant.values import compact, read_json
 
 _MAX_ANSWER = 10_000_000

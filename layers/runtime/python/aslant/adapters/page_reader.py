@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aslant.contracts import Json
 from aslant.errors import NetworkError, PayloadTooLarge, StepTimeout, ValidationError
-from aslant.ports import PageQuery
+from aslant.page_ports import PageQuery
 from aslant.values import read_json
 
 _PROGRAM = Path(__file__).with_name("page_program.py")

@@ -9,7 +9,7 @@ from typing import Any
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client
 from aslant.contracts import Json
-from aslant.ports import AttachedFile, Envelope
+from aslant.mail_ports import AttachedFile, Envelope
 from aslant.values import compact
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from aslant.adapters.guarded_http import target
-from aslant.ports import AwsKeys, HttpRequest
+from aslant.http_ports import AwsKeys, HttpRequest
 
 
 @dataclass(frozen=True, slots=True)

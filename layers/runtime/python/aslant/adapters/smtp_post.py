@@ -24,7 +24,7 @@ from aslant.errors import (
     StepTimeout,
     ValidationError,
 )
-from aslant.ports import Envelope
+from aslant.mail_ports import Envelope
 
 _LONGEST_REPLY = 100_000  # bytes
 _TOO_LARGE, _NO_LOGIN = 552, (530, 534, 535, 538)

@@ -12,16 +12,17 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from aslant import clock, keys
 from aslant.approvals.rules import Decision, Person, check_person, decided, moment, outcome
 from aslant.configs.approval import ApprovalConfig
 from aslant.contracts import Json
 from aslant.errors import ApprovalClosed, ConflictError, NotFoundError, StepError
-from aslant.executions.family import Answered
-from aslant.history.steps import message_of
 from aslant.ports import ApprovalStore, Callbacks, Cipher, Timers
+
+if TYPE_CHECKING:
+    from aslant.executions.family import Answered
 
 FUNCTION = "aslant-approvals"  # what the timers call
 _KEEP = 30 * 24 * 3600         # seconds that a request is kept after it expires
@@ -179,6 +180,9 @@ class Approvals:
 
     def answered(self, tenant: str, execution: str) -> dict[Place, Answered]:
         """By step and iteration those whose latest request is decided; for an execution that rests, which cannot know."""
+        from aslant.executions.family import Answered  # the step that asks needs no histories
+        from aslant.history.steps import message_of
+
         latest: dict[Place, Item] = {}
         items = self.store.of_execution(tenant, execution)
         for item in sorted(items, key=lambda item: (item["requested_ms"], item["attempt"])):

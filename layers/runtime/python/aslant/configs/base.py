@@ -55,7 +55,7 @@ DataFormat = Annotated[Literal["json", "csv", "text"], LOWER]
 class Config(BaseModel):
     """A step's configuration. Unknown keys are errors, texts are not taken for numbers, and null is as if left out."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -15,8 +15,8 @@ from aslant.adapters.clients import client
 from aslant.adapters.databases import guard, text
 from aslant.adapters.databases.cells import Rows, moment
 from aslant.contracts import Json
+from aslant.database_ports import QueryRequest, QueryResult
 from aslant.errors import AuthorizationError, NotFoundError, ServerError, StepError, StepTimeout, ValidationError
-from aslant.ports import QueryRequest, QueryResult
 from aslant.values import compact, read_json
 
 _INTEGERS = frozenset({"tinyint", "smallint", "integer", "int", "bigint"})

@@ -14,8 +14,8 @@ from aslant.adapters.clients import client
 from aslant.adapters.databases import guard, text
 from aslant.adapters.databases.cells import Rows, moment
 from aslant.contracts import Json
+from aslant.database_ports import QueryRequest, QueryResult
 from aslant.errors import AuthorizationError, StepTimeout, ValidationError
-from aslant.ports import QueryRequest, QueryResult
 from aslant.values import compact
 
 _DECIMALS = frozenset({"numeric", "decimal", "newdecimal"})

@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 from aslant.adapters.guarded_http import Resolver, resolve
 from aslant.adapters.pinned import connect as pinned
 from aslant.addresses import AllowList
+from aslant.database_ports import DatabaseAddress
 from aslant.errors import AuthorizationError, ValidationError
-from aslant.ports import DatabaseAddress
 
 SETTING = "ASLANT_DATABASE_ALLOW"
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aslant.adapters.databases import guard
 from aslant.adapters.databases.cells import cell, decimal
 from aslant.contracts import MAX_PAYLOAD, Json
+from aslant.database_ports import DatabaseAddress, QueryRequest, QueryResult, QueryStatement
 from aslant.errors import (
     AuthenticationError,
     AuthorizationError,
@@ -26,7 +27,6 @@ from aslant.errors import (
     StepTimeout,
     ValidationError,
 )
-from aslant.ports import DatabaseAddress, QueryRequest, QueryResult, QueryStatement
 from aslant.values import compact
 
 if TYPE_CHECKING:

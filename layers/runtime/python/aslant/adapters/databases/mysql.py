@@ -16,6 +16,7 @@ from typing import Any
 from aslant.adapters.databases import guard, text
 from aslant.adapters.databases.cells import Rows
 from aslant.contracts import Json
+from aslant.database_ports import DatabaseAddress, QueryRequest, QueryResult
 from aslant.errors import (
     AuthenticationError,
     AuthorizationError,
@@ -27,7 +28,6 @@ from aslant.errors import (
     StepTimeout,
     ValidationError,
 )
-from aslant.ports import DatabaseAddress, QueryRequest, QueryResult
 from aslant.values import compact, read_json
 
 _BATCH = 100

@@ -13,8 +13,8 @@ from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client, error_code
 from aslant.adapters.databases import guard, text
 from aslant.adapters.databases.cells import Rows
+from aslant.database_ports import QueryRequest, QueryResult
 from aslant.errors import AuthorizationError, ConflictError, StepTimeout, ValidationError
-from aslant.ports import QueryRequest, QueryResult
 
 _VERBS = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "EXISTS"})
 _MOST = 100  # statements of a transaction

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aslant.adapters.databases import guard, text
 from aslant.adapters.databases.cells import Rows, moment
 from aslant.contracts import Json
+from aslant.database_ports import DatabaseAddress, QueryRequest, QueryResult
 from aslant.errors import (
     AuthenticationError,
     AuthorizationError,
@@ -25,7 +26,6 @@ from aslant.errors import (
     StepTimeout,
     ValidationError,
 )
-from aslant.ports import DatabaseAddress, QueryRequest, QueryResult
 from aslant.values import compact
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any
 
 from aslant.adapters.databases import guard
 from aslant.contracts import MAX_PAYLOAD, Json
+from aslant.database_ports import DatabaseAddress, QueryRequest, QueryResult, QueryStatement
 from aslant.errors import (
     AuthenticationError,
     AuthorizationError,
@@ -21,7 +22,6 @@ from aslant.errors import (
     StepTimeout,
     ValidationError,
 )
-from aslant.ports import DatabaseAddress, QueryRequest, QueryResult, QueryStatement
 from aslant.values import exact, render
 
 

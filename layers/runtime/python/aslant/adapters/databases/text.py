@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from aslant.contracts import Json
+from aslant.database_ports import QueryRequest
 from aslant.errors import AuthorizationError, ValidationError
-from aslant.ports import QueryRequest
 
 Dialect = Literal["postgresql", "mysql", "plain"]
 Style = Literal["$1", "?", ":p1"]
