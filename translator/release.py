@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from aslant.releases import Release, ReleaseSettings, StateFacts, StepFacts
+from translator.asl.inputs import looked_into
 from translator.asl.machine import notification_step
 from translator.asl.names import VariableNames
 from translator.expressions.references import slots
@@ -51,6 +52,7 @@ def release_of(
         settings=_settings(compilation, retention),
         inputs=None if workflow.inputs is None else {name: dict(spec) for name, spec in workflow.inputs.items()},
     )
+    release["looked_into"] = inputs_looked_into(compilation)
     if triggers := trigger_facts(workflow):
         release["triggers"] = triggers
     if webhooks := webhook_facts(workflow):
@@ -64,6 +66,15 @@ def release_of(
     if rollback and has_ending(workflow):
         release["ending"] = rollback
     return release
+
+
+def inputs_looked_into(compilation: Compilation) -> list[str]:
+    """The inputs that the state machines of a workflow look into, by JSON pointer."""
+    whole = [compilation, *([compilation.rollback] if compilation.rollback is not None else [])]
+    return looked_into(
+        [machine for one in whole for machine in (one.definition, *one.parts.values())],
+        ["rollback", *(name for one in whole for name in one.parts)],
+    )
 
 
 def _settings(compilation: Compilation, retention: float | None) -> ReleaseSettings:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
-from aslant.errors import ValidationError
+from aslant.errors import PayloadTooLarge, ValidationError
 from aslant.inputs import InputProblem
 from aslant.settings import Settings
 from infra.cli import needs, skill_findings
@@ -201,7 +201,7 @@ def _run(
                     approver=ask.Prepared(prepared, asking), time_scale=args.time_scale, timeout=args.timeout,
                     observer=observer,
                 )
-        except (ValidationError, ask.BadAnswer) as error:
+        except (ValidationError, PayloadTooLarge, ask.BadAnswer) as error:
             raise UsageError(str(error)) from None
         result = dataclasses.replace(result, notes=(*_notes(compilations, secrets, stand_ins), *result.notes))
         if args.json:

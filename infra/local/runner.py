@@ -16,6 +16,7 @@ from aslant import bootstrap, skills
 from aslant.adapters import clients
 from aslant.compensation import UNDOING, Outcome, label, outcome
 from aslant.contracts import MAX_PAYLOAD
+from aslant.executions.launch import fitted
 from aslant.settings import Settings
 from infra.local import provision, reasons
 from infra.local.approvals import Approvals, Approver, Decided
@@ -26,6 +27,7 @@ from infra.local.progress import Child, Progress, StepRun
 from infra.local.tracking import error_of, message_of
 from translator.diagnostics import NOWHERE, Position
 from translator.pipeline import Compilation
+from translator.release import inputs_looked_into
 from translator.rollback.build import FINISH, PLAN
 
 POLL = 0.02  # seconds between looks at a running execution
@@ -192,7 +194,9 @@ def run(
         execution = str(uuid.uuid4())
         info = {"id": execution, "tenant": provision.TENANT, "workflow": main.workflow.id,
             "version": main.workflow.version, "run": 1, "user": user}
-        handle = cloud.start(arns[main.workflow.id], {"input": dict(input), "execution": info}, execution)
+        claims = bootstrap.claims(settings, provision.TENANT)
+        given = fitted(claims, inputs_looked_into(main), execution, {"input": dict(input)})
+        handle = cloud.start(arns[main.workflow.id], {**given, "execution": info}, execution)
         first_state = time.monotonic() - called
         known = {compilation.workflow.id: compilation for compilation in compilations}
         machines = {arn.rpartition(":")[2]: known.get(workflow, workflow) for workflow, arn in arns.items()} | {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aslant import skills as registry
+from aslant.errors import PayloadTooLarge
 from aslant.inputs import prepare
 from tests.execution.cases.spelling import compiled, start
 from tests.execution.support import Skills
@@ -86,12 +87,35 @@ def test_many_small_results_add_up(blob: Skills) -> None:
     assert result.error is None and result.output == {"after": [25, 25, None], "read": [20_000] * 25}
 
 
-@pytest.mark.parametrize("text", ["x" * 300_000, "界" * 90_000])
-def test_an_input_that_is_too_large_starts_nothing(text: str) -> None:
+INPUT = """
+    inputs: {t: {type: string}, list: {type: array, default: []}, n: {type: integer, default: 1}}
+    steps:
+      - {id: read, type: skill, when: "input.n > 0", config: {skill: size_of, parameters: {value: "{{ input.t }}"}}}
+      - {id: whole, type: skill, config: {skill: names, parameters: {value: "{{ input }}"}}}
+      - {id: loop, type: foreach, items: "{{ input.list }}", steps: [{id: one, type: skill, config: {skill: size_of, parameters: {value: "{{ input.t }}"}}}]}
+"""
+
+
+@pytest.mark.parametrize("text", ["x" * 300_000, "界" * 90_000, "x" * 3_000_000])
+def test_a_large_input_arrives(blob: Skills, text: str) -> None:
+    registry.register("names", lambda value: [*value, len(value["t"])])
+    result = start(compiled(INPUT), {"t": text, "list": [1, 2], "n": 1})
+    assert result.error is None
+    assert result.output == {"read": len(text), "whole": ["t", "list", "n", len(text)], "loop": [len(text)] * 2}
+
+
+def test_an_input_that_the_machine_looks_into_starts_nothing(blob: Skills) -> None:
+    with pytest.raises(PayloadTooLarge, match=r"300,0\d\d bytes of JSON, of which the state machine itself reads 300,0\d\d .*/list"):
+        start(compiled(INPUT), {"t": "", "list": ["x" * 300_000], "n": 1})
+    assert blob.calls == []
+
+
+@pytest.mark.parametrize("text", ["x" * 5_300_000, "界" * 1_800_000])
+def test_an_input_that_is_too_large_for_all_starts_nothing(text: str) -> None:
     (compilation,) = compiled("inputs: {t: {type: string}}\nsteps: [{id: a, type: wait, seconds: 0}]")
     _, problems = prepare(compilation.workflow.inputs, {"t": text})
     assert [problem.pointer for problem in problems] == [""]
-    assert f"{len(text.encode()) // 1000},0" in problems[0].message
+    assert f"{(len(text.encode()) + 8):,}" in problems[0].message
     _, problems = prepare(None, {"t": text})
     assert len(problems) == 1
     _, problems = prepare(None, {"t": text[:80_000]})

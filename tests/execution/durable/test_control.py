@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from aslant import bootstrap
+from aslant import bootstrap, skills
 from aslant.approvals.rules import Person
-from aslant.errors import ApprovalClosed, InvalidTransition
+from aslant.errors import ApprovalClosed, InvalidTransition, PayloadTooLarge
 from aslant.history.timeline import Timeline
 from tests.execution.durable.control import TENANT, world
 
@@ -21,6 +21,40 @@ LINE = """
       - {id: second, type: skill, depends_on: [first], config: {skill: gate, parameters: {name: second}}}
       - {id: third, type: skill, depends_on: [second], config: {skill: effect, parameters: {name: third}}}
 """
+
+
+LARGE = """
+    id: large
+    inputs: {t: {type: string}, n: {type: integer, default: 1}}
+    outputs: {n: "{{ steps.a.output }}", m: "{{ steps.b.output }}"}
+    steps:
+      - {id: a, type: skill, when: "input.n > 0", config: {skill: length, parameters: {value: "{{ input.t }}"}}}
+      - {id: b, type: skill, depends_on: [a], config: {skill: later, parameters: {value: "{{ input.t }}"}}}
+"""
+
+
+def test_a_large_input_is_there_in_every_run() -> None:
+    failing = [True]
+
+    def later(value: str) -> int:
+        if failing:
+            raise RuntimeError("not yet")
+        return len(value)
+
+    with world(LARGE, scale=30) as there:
+        skills.register("length", lambda value: len(value))
+        skills.register("later", later)
+        with pytest.raises(PayloadTooLarge):
+            there.start("large", t="x" * 5_300_000)
+        assert there.service.list(TENANT).items == ()
+        id = there.start("large", t="x" * 300_000)
+        assert there.status(id, "completed", "failed").status == "failed"
+        failing.clear()
+        there.service.retry(TENANT, id, by="bob")
+        done = there.status(id, "completed", "failed")
+        assert (done.status, done.run) == ("completed", 2)
+        assert there.service.output(TENANT, id) == {"n": 300_000, "m": 300_000}
+        assert there.service.input(TENANT, id) == {"t": "x" * 300_000, "n": 1}
 
 
 def test_pause_and_resume_of_a_line() -> None:

@@ -376,9 +376,12 @@ def recorder(settings: Settings) -> Recorder:
 def executions(settings: Settings) -> Executions:
     """The service on the tables and state machines of these settings."""
     from aslant import clock, sla, timeouts
+    from aslant.contracts import INPUT_SHARE
     from aslant.executions.admission import Admission, Limits
+    from aslant.executions.launch import fitted
     from aslant.executions.service import Executions
     from aslant.notices import notice_of
+    from aslant.values import size
 
     def now() -> int:
         return round(clock.now() * 1000)
@@ -395,9 +398,16 @@ def executions(settings: Settings) -> Executions:
         )
 
     store, engine, catalog = execution_store(settings), machines(settings), releases(settings)
+
+    def fit(execution: Execution, version: str, given: Mapping[str, Json]) -> Mapping[str, Json]:
+        if size(dict(given)) <= INPUT_SHARE:
+            return given
+        release = catalog.get(execution.tenant, execution.workflow, version)
+        return fitted(claims(settings, execution.tenant), release.get("looked_into", [""]), execution.id, given)
+
     return Executions(
         store, engine, catalog, now, approvals(settings),
-        on_start=started, admit=admit,
+        on_start=started, admit=admit, fit=fit,
         on_end=lambda execution: sla.disarm(timers(settings), execution),
         record_end=lambda execution, described: recorder(settings).record(notice_of(execution.arn, described)),
     )

@@ -39,7 +39,7 @@ class Claims:
 
     def fit(
         self, value: Json, execution: str, *, over: int = CLAIM_THRESHOLD, keep: Collection[str] = (),
-        open: Collection[str] = (), most: int = MAX_PAYLOAD,
+        open: Collection[str] = (), most: int = MAX_PAYLOAD, what: str = "result",
     ) -> Json:
         """The value with its largest parts as claims, so that it has `over` bytes at most where that can be.
 
@@ -47,14 +47,14 @@ class Claims:
         `open` stays an object. Raises PayloadTooLarge when more than `most` bytes stay.
         """
         length = size(value)
-        if length <= over:  # with 0, everything is stored
+        if length <= min(over, most):  # with 0, everything is stored
             return value
         stored = self._smaller(value, length, execution, over, frozenset(keep), frozenset(open))
         left = size(stored)
         if left > most:
             paths = ", ".join(path or "all of it" for path in sorted(keep)) or "many small parts"
             raise PayloadTooLarge(
-                f"the result has {length:,} bytes of JSON, of which the state machine itself reads {left:,} ({paths}); "
+                f"the {what} has {length:,} bytes of JSON, of which the state machine itself reads {left:,} ({paths}); "
                 f"a state passes on {most:,} at most"
             )
         return stored

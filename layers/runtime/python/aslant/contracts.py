@@ -11,7 +11,9 @@ Json = Any  # null, bool, int, float, str, list, dict: what JSON can say
 
 MAX_PAYLOAD = 262_144
 CLAIM_THRESHOLD = 128 * 1024  # bytes of JSON from which a result is stored, where its step says nothing else
-MAX_INPUT = MAX_PAYLOAD - 4096  # what a caller may give: `MachineInput` says who runs what besides
+MAX_INPUT = MAX_PAYLOAD - 4096  # what a machine is started with: `MachineInput` says who runs what besides
+LARGEST_INPUT = 5 * 1024 * 1024  # what a caller may give: an event of Lambda has 6 MB
+INPUT_SHARE = 32 * 1024  # from here on, what a machine does not look into is stored: it stands beside results in many states
 
 
 class SecretPart(TypedDict):

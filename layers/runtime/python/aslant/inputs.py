@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from aslant.contracts import MAX_INPUT
+from aslant.contracts import LARGEST_INPUT
 from aslant.formats import FORMATS
 from aslant.values import MAX_SAFE_INTEGER, size
 
@@ -61,8 +61,8 @@ def prepare(schema: Mapping[str, Row] | None, given: Any) -> tuple[dict[str, Any
 
 def _too_large(given: Mapping[str, Any]) -> Iterator[InputProblem]:
     length = size(dict(given))
-    if length > MAX_INPUT:
-        yield InputProblem("", f"the input has {length:,} bytes of JSON; an execution takes {MAX_INPUT:,} at most")
+    if length > LARGEST_INPUT:
+        yield InputProblem("", f"the input has {length:,} bytes of JSON; an execution takes {LARGEST_INPUT:,} at most")
 
 
 def declaration(name: str, row: Row) -> list[InputProblem]:

@@ -108,6 +108,7 @@ class Release(TypedDict):
     states: dict[str, StateFacts]
     settings: ReleaseSettings
     inputs: NotRequired[dict[str, Json] | None]
+    looked_into: NotRequired[list[str]]  # inputs that the machines themselves look into, by JSON pointer; without, all
     triggers: NotRequired[list[TriggerFacts]]
     webhooks: NotRequired[list[WebhookFacts]]
     events: NotRequired[list[EventFacts]]

@@ -15,7 +15,7 @@ from aslant.contracts import MAX_PAYLOAD
 from aslant.errors import ConflictError, InvalidTransition, NotFoundError
 from aslant.executions import checkpoints, replay
 from aslant.executions.family import Family, changed_to
-from aslant.executions.launch import Launcher, machine_input
+from aslant.executions.launch import Launcher
 from aslant.executions.naming import arn_of, run_name
 from aslant.executions.plan import Aside, Plan, PlannedStep, again_from, changed, planned, spread
 from aslant.executions.records import Child, Execution, Run, StepRecord
@@ -177,7 +177,7 @@ class Again:
             changed_to(execution, "running", now=now, reason=wish.why), run=number, arn=arn, machine=machine,
             version=new["version"], error=None, undone=(), not_undone=(),
         )
-        given = machine_input(family.store.input(execution.tenant, execution.id), after, run)
+        given = self.launcher.input(after, run)
         run = replace(run, entered=replay.fitting(times, pending, MAX_PAYLOAD - _RESERVE - size(given)))
         try:
             return family.store.transition(execution, after, by=wish.by, reason=wish.why, run=run), run

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from aslant.contracts import ExecutionInfo
+from aslant.claims import Claims
+from aslant.contracts import INPUT_SHARE, MAX_INPUT, ExecutionInfo
 from aslant.errors import ConflictError, StepError
 from aslant.executions.family import changed_to
 from aslant.executions.naming import run_name
@@ -16,8 +17,12 @@ from aslant.executions.records import Execution, Failure, Run
 from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
 from aslant.ports import Machines
+from aslant.values import size
 
 Json = Any
+
+# What the machines of a version take of what an execution was given (`fitted`).
+Fit = Callable[[Execution, str, Mapping[str, Json]], Mapping[str, Json]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +32,17 @@ class Launcher:
     store: ExecutionStore
     machines: Machines
     clock: Callable[[], int]
+    fit: Fit | None = None
+
+    def input(self, execution: Execution, run: Run) -> dict[str, Json]:
+        """The input of a run's machine. Raises PayloadTooLarge for what it cannot take."""
+        given = self.store.input(execution.tenant, execution.id)
+        return machine_input(self.fit(execution, run.version, given) if self.fit is not None else given, execution, run)
 
     def launch(self, execution: Execution, run: Run) -> Execution:
         """Starts a run that is stored, unless it has started. One that cannot be started fails the execution."""
-        given = machine_input(self.store.input(execution.tenant, execution.id), execution, run)
         try:
-            self.machines.start(run.machine, run_name(execution.id, run.number), given)
+            self.machines.start(run.machine, run_name(execution.id, run.number), self.input(execution, run))
         except StepError as error:
             if error.retryable or isinstance(error, ConflictError) or execution.status not in ACTIVE:
                 raise  # it may have started, or somebody else did start it: calling again tells
@@ -42,6 +52,17 @@ class Launcher:
                 self.store.transition(execution, replace(after, error=failure), by=run.by, reason=after.reason)
             raise
         return execution
+
+
+def fitted(claims: Claims, looked_into: Sequence[str], id: str, given: Mapping[str, Json]) -> dict[str, Json]:
+    """`given` (input and context) with what the machines do not look into as claims of the execution, where it is large.
+
+    Raises PayloadTooLarge when they look into too much.
+    """
+    room = MAX_INPUT - size(given.get("context") or {})
+    return {**given, "input": claims.fit(
+        given["input"], id, over=INPUT_SHARE, keep=looked_into, open=("",), most=room, what="input"
+    )}
 
 
 def machine_input(given: Mapping[str, Json], execution: Execution, run: Run) -> dict[str, Json]:

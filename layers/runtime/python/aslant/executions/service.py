@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aslant import inputs
-from aslant.contracts import MAX_INPUT, Json
+from aslant.contracts import LARGEST_INPUT, MAX_INPUT, Json
 from aslant.errors import ConflictError, InvalidInput, NotFoundError, PayloadTooLarge, ValidationError
 from aslant.executions import checkpoints, states
 from aslant.executions.again import Again, Wish
 from aslant.executions.endings import Endings
 from aslant.executions.family import ApprovalControl, Family, changed_to, parents_status, retention
-from aslant.executions.launch import Launcher
+from aslant.executions.launch import Fit, Launcher
 from aslant.executions.listing import listed
 from aslant.executions.naming import arn_of, body_hash, is_id, keyed_id, run_name
 from aslant.executions.plan import Plan
@@ -51,6 +51,8 @@ class Executions:
     on_end: Callable[[Execution], None] | None = None
     # Brings a record to the end that its run has come to: what a notice of Step Functions leads to, if one got lost.
     record_end: Callable[[Execution, Mapping[str, Json]], object] | None = None
+    # Makes large inputs small enough for a machine; without, an execution takes what a machine takes.
+    fit: Fit | None = None
     new_id: Callable[[], str] = new_id
 
     def start(
@@ -69,8 +71,9 @@ class Executions:
             length = size(given)
         except (ValueError, TypeError) as error:
             raise ValidationError(f"the input is not JSON: {error}") from None
-        if length > MAX_INPUT:
-            raise PayloadTooLarge(f"the input has {length:,} bytes of JSON; an execution takes {MAX_INPUT:,} at most")
+        most = MAX_INPUT if self.fit is None else LARGEST_INPUT
+        if length > most:
+            raise PayloadTooLarge(f"the input has {length:,} bytes of JSON; an execution takes {most:,} at most")
         complete, problems = inputs.prepare(release.get("inputs"), given["input"])
         if problems:
             raise InvalidInput([(one.pointer, one.message) for one in problems])
@@ -90,7 +93,10 @@ class Executions:
             options=dict(options or {}),
         )  # fmt: skip
         run = Run(1, arn, release["machine"], release["version"], "start", user, now)
-        created, found = self.store.create(execution, {**given, "input": complete}, run)
+        given = {**given, "input": complete}
+        if self.fit is not None:
+            self.fit(execution, execution.version, given)  # what no machine can take is not stored
+        created, found = self.store.create(execution, given, run)
         if not created and found.input_hash != asked:
             raise ConflictError("this key was used for another start already")
         if self.on_start is not None and found.status == "running" and found.run == 1:
@@ -338,4 +344,4 @@ class Executions:
 
     @property
     def _launcher(self) -> Launcher:
-        return Launcher(self.store, self.machines, self.clock)
+        return Launcher(self.store, self.machines, self.clock, self.fit)
