@@ -47,6 +47,8 @@ def main() -> None:
     _cold_start()
     print("\nStep wrapper: what it adds to a step")
     records.main()
+    print("\nStep types: CPU time of wrapper and handler (medians; moto is no measure of DynamoDB)")
+    records.types()
     print("\nImport of the step handlers: CPU time with and without bare boto3's (smallest of 7)")
     for folder in dict.fromkeys(kind.folder for kind in STEP_TYPES.values() if kind.folder):
         _import(f"functions.steps.{folder}.handler")

@@ -55,6 +55,44 @@ def main() -> None:
         clients.forget()
 
 
+def types() -> None:
+    """Each type of step: CPU time of the wrapper and the handler together, where whom it asks answers at once from memory."""
+    import importlib
+
+    import pytest
+
+    from aslant import skills
+    from aslant.settings import Settings
+    from infra.local.cloud import LocalCloud
+    from infra.local.provision import create_store
+    from tests.faults.steps.outside import CASES, put_in_place
+    from tests.unit.runtime.fakes import MemorySteps
+
+    with pytest.MonkeyPatch.context() as patch, LocalCloud() as cloud:
+        put_in_place(patch)
+        create_store(cloud, Settings.read())
+        of_cloud, memory = bootstrap.steps, MemorySteps()
+        for kind, config in CASES.items():
+            handler = importlib.import_module(f"functions.steps.{kind}.handler").handler
+            taken = []
+            for store, calls in ((lambda settings: memory, 40), (of_cloud, 8)):
+                patch.setattr(bootstrap, "steps", store)
+                taken.append(_cpu_times(handler, kind, config, calls))
+            print(f"  {kind:10} {taken[0]:6.2f} ms with records in memory   {taken[1]:6.2f} ms with those of the local cloud")
+        skills.unregister("away")
+
+
+def _cpu_times(handler: Any, kind: str, config: dict[str, Any], calls: int) -> float:
+    """The median, in ms."""
+    taken = []
+    for number in range(calls):
+        event = {"step": f"{kind}{number}", "type": kind, "execution": {"id": "bench", "tenant": "t", "workflow": "w"}, "config": config}
+        started = time.process_time()
+        handler(event, None)
+        taken.append(1000 * (time.process_time() - started))
+    return statistics.median(taken)
+
+
 def _timed(handler: Any) -> list[float]:
     taken = []
     for number in range(STEPS):
