@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from aslant import bootstrap, skills
+from aslant.command_ports import CommandEnd
+from aslant.database_ports import QueryResult
+from aslant.http_ports import HttpResponse
 from aslant.kubernetes import Access, Kubernetes
 from aslant.model_ports import ModelAnswer
-from aslant.ports import CommandEnd, HttpResponse, QueryResult
 from tests.unit.functions.cluster import Cluster
 
 
