@@ -158,6 +158,21 @@ class LocalCloud:
             backend.create_state_machine(name=name, definition=text, roleArn=role, sm_type=type)
         return arn
 
+    def table(self, description: Mapping[str, Any]) -> None:
+        """Create a table from the arguments of CreateTable.
+
+        Without a request: those for the tables of an installation take longer than most workflows.
+        """
+        from moto.dynamodb.models import dynamodb_backends
+
+        backend: Any = dynamodb_backends[ACCOUNT][self.region]
+        backend.create_table(
+            description["TableName"], schema=description["KeySchema"], throughput=None,
+            attr=description["AttributeDefinitions"], global_indexes=description.get("GlobalSecondaryIndexes", []),
+            indexes=[], streams=description.get("StreamSpecification"), billing_mode=description["BillingMode"],
+            sse_specification=None, tags=[], deletion_protection_enabled=False, warm_throughput=None,
+        )  # fmt: skip
+
     def start(self, machine_arn: str, input: Json, name: str | None = None) -> ExecutionHandle:
         """Start an execution; without a name it gets a unique one."""
         execution = self._backend().start_execution(machine_arn, name or str(uuid.uuid4()), json.dumps(input))

@@ -22,19 +22,20 @@ EMAIL_FROM = "workflows@example.com"
 Wrap = Callable[[Handler], Handler]
 
 
-def create_store(cloud: LocalCloud, settings: Settings) -> None:
-    """The tables, the bucket and the key that steps and executions are kept with; what is there already stays."""
-    dynamodb = cloud.client("dynamodb")
-    tables = set(dynamodb.list_tables()["TableNames"])
+def create_store(cloud: LocalCloud, settings: Settings, *, key: bool = True) -> None:
+    """The tables and the bucket that steps and executions are kept with, and the key of approvals; what is there stays."""
+    # By a request, which also loads what the first step would load within its time, which may run faster.
+    there = set(cloud.client("dynamodb").list_tables()["TableNames"])
     for table in (
         keys.executions_table(settings.executions_table), keys.catalog_table(settings.catalog_table),
         keys.events_table(settings.events_table), keys.connections_table(settings.connections_table),
     ):
-        if table["TableName"] not in tables:
-            dynamodb.create_table(**table)
-    kms = cloud.client("kms")
-    if settings.key not in {alias["AliasName"] for alias in kms.list_aliases()["Aliases"]}:
-        kms.create_alias(AliasName=settings.key, TargetKeyId=kms.create_key()["KeyMetadata"]["KeyId"])
+        if table["TableName"] not in there:
+            cloud.table(table)
+    if key:
+        kms = cloud.client("kms")
+        if settings.key not in {alias["AliasName"] for alias in kms.list_aliases()["Aliases"]}:
+            kms.create_alias(AliasName=settings.key, TargetKeyId=kms.create_key()["KeyMetadata"]["KeyId"])
     cloud.client("s3").create_bucket(Bucket=settings.bucket)  # a repeated call changes nothing in us-east-1
 
 
@@ -46,9 +47,9 @@ def register_functions(
     Makes sure that there is a store: no step runs without it. `warm` imports them now: where time runs faster, the import
     of a first call would use up the step's timeout.
     """
-    create_store(cloud, Settings.read())
     machines = [*compilations, *(one.rollback for one in compilations if one.rollback is not None)]
     types = {step_type for machine in machines for step_type in machine.functions.values()}
+    create_store(cloud, Settings.read(), key="approval" in types)
     for step_type in sorted(types):
         _register(cloud, STEPS[step_type], wrap, warm)
     return {step_type: STEPS[step_type].name for step_type in types}

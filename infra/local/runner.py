@@ -221,18 +221,10 @@ def environment(simulate: bool) -> dict[str, str]:
 @contextmanager
 def registered_skills(modules: Sequence[str]) -> Iterator[None]:
     """Skills of `modules` are registered inside; afterwards the registry is as it was."""
-    before = {name: skills.find(name, {}) for name in skills.names()}
-    try:
+    with skills.kept():
         for module in modules:
             skills.load_module(module)
         yield
-    finally:
-        added = [name for name in skills.names() if name not in before]
-        if added:
-            skills.unregister(*added)
-        for name, target in before.items():
-            if target is not None:
-                skills.register(name, target)
 
 
 class _Loop:

@@ -206,7 +206,7 @@ def test_an_answer_that_the_question_does_not_take_is_a_usage_mistake(
 
 
 def test_nobody_answers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "ask.yaml").write_text(ASK.format(timeout=30, kind="approve_reject", more=""), encoding="utf-8")
+    (folder / "ask.yaml").write_text(ASK.format(timeout=90, kind="approve_reject", more=""), encoding="utf-8")
     assert main(["run", "ask.yaml", "--time-scale", "60"]) == 3
     err = capsys.readouterr().err
     assert "sign-off waits for an answer: Really?" in err and "ApprovalExpired" in err

@@ -21,7 +21,8 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, overload
 
 from aslant.configs.check import problems
@@ -90,6 +91,19 @@ def unregister(*names: str) -> None:
                 del _registered[key]
         if not names:
             _loaded.clear()
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """What is registered inside is gone afterwards, and what it replaced is back."""
+    with _lock:
+        before = dict(_registered)
+    try:
+        yield
+    finally:
+        with _lock:
+            _registered.clear()
+            _registered.update(before)
 
 
 def is_remote(target: str) -> bool:
