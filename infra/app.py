@@ -56,7 +56,7 @@ def definitions(folder: Path) -> list[Compilation]:
 
 def build(app: App, settings: StageSettings, compilations: Sequence[Compilation], *, layers: bool = True) -> Installation:
     """All stacks of a stage. `layers=False` leaves third-party layers empty, for templates that nobody deploys."""
-    name = f"aslant-{settings.stage}"
+    name = f"{settings.name}-{settings.stage}"
     data = DataStack(app, f"{name}-data", settings=settings)
     engine = EngineStack(app, f"{name}-engine", settings=settings, store=data.store)
     functions = FunctionsStack(
@@ -83,7 +83,7 @@ def build(app: App, settings: StageSettings, compilations: Sequence[Compilation]
         queues={"functions": functions.dead_letters, **events.dead},
         machines=[one.machine.state_machine_arn for stack in workflows for one in stack.machines.values()], api=api.api,
     )  # fmt: skip
-    for key, value in {"project": "aslant", "stage": settings.stage, **settings.tags}.items():
+    for key, value in {"project": settings.name, "stage": settings.stage, **settings.tags}.items():
         Tags.of(app).add(key, value)
     accept_everywhere(app)
     return Installation(data, engine, functions, events, api, tuple(workflows), observability)

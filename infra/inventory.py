@@ -50,6 +50,7 @@ class Right(StrEnum):
     MODELS = "models"            # ask models of Bedrock
     CLUSTERS = "clusters"        # look up EKS clusters, update and look at ECS services
     CONTAINERS = "containers"    # run tasks of ECS that are skills
+    CONFINE = "confine"          # assume the role that reaches the data of one tenant
     DATABASES = "databases"      # what ASLANT_DATABASE_ALLOW names: RDS, DynamoDB, Athena
 
 
@@ -150,7 +151,8 @@ SERVICES: tuple[FunctionSpec, ...] = (
     _service(REGISTER, "register_workflow", Right.CATALOG, Right.PUBLISH, Right.TIMERS),
     # API Gateway gives up after 30 seconds.
     _service(
-        API, "api", *_ENGINE, Right.PUBLISH, Right.PUBLISHER, Right.SECRETS, Right.LINKS, Right.EVENT_LOG, memory=1024,
+        API, "api", *_ENGINE, Right.PUBLISH, Right.PUBLISHER, Right.SECRETS, Right.LINKS, Right.EVENT_LOG, Right.CONFINE,
+        memory=1024,
         timeout=29,
     ),
 )  # fmt: skip
@@ -216,6 +218,7 @@ class Places:
     public_url: str = ""
     stream_url: str = ""   # the stage of the WebSocket API
     database_allow: str = ""
+    name: str = ""         # of the installation, where it has another one
 
 
 def environment(places: Places) -> dict[str, str]:

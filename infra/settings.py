@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
+
+from aslant.installation import NAME, installed
 
 Stage = Literal["dev", "staging", "prod"]
 
@@ -20,6 +24,7 @@ class StageSettings:
     """How a stage is built. Days, seconds and counts are whole numbers; an empty text means: without."""
 
     stage: Stage = "dev"
+    name: str = NAME                     # of the installation; each one of an account has another
     tenant: str = "default"              # whose workflows the definitions of `infra/workflows` are
     keep_data: bool = False              # tables, bucket and key outlive their stack
     log_days: int = 14
@@ -36,7 +41,7 @@ class StageSettings:
     issuer: str = ""                     # any OIDC issuer; a Cognito user pool is made without one
     audience: str = "aslant"             # what its tokens say under `aud`
     keys_url: str = ""                   # its JSON Web Key Set; <issuer>/.well-known/jwks.json without
-    skill_functions: str = "aslant-skill-*"  # names of the Lambda functions that skills may be
+    skill_functions: str = ""            # names of the Lambda functions that skills may be; <name>-skill-* without
     container_cluster: str = ""          # the ECS cluster of skills that are containers
     database_allow: str = ""             # ASLANT_DATABASE_ALLOW of query steps; rights follow from it
     domain: str = ""                     # of the API, with `certificate`
@@ -45,6 +50,20 @@ class StageSettings:
     scrape_image: str = ""               # the repository (ECR) of an image with Chromium; scrape reads static pages without
     scrape_tag: str = "latest"
     tags: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def secret_prefix(self) -> str:
+        """What the names of secrets and parameters begin with."""
+        return f"{self.name}/"
+
+    def function(self, name: str) -> str:
+        """The name of a function of the inventory in this installation."""
+        return installed(name, self.name)
+
+    def machine(self, name: str) -> str:
+        """The name of a state machine in this installation: 80 characters at most."""
+        full = name if self.name == NAME else f"{self.name}-{name}"
+        return full if len(full) <= 80 else f"{full[:67]}-{hashlib.sha256(full.encode()).hexdigest()[:12]}"
 
 
 STAGES: dict[str, StageSettings] = {
@@ -74,6 +93,8 @@ def read(get: Callable[[str], object]) -> StageSettings:
     made = replace(chosen, **changes)  # type: ignore[arg-type]
     if bool(made.domain) != bool(made.certificate):
         raise SettingsError("a domain needs a certificate, and a certificate a domain")
+    if not re.fullmatch("[a-z][a-z0-9-]{0,15}[a-z0-9]", made.name):
+        raise SettingsError("name has 2 to 17 lower-case letters, digits and hyphens")
     if made.log_days not in LOG_DAYS:
         raise SettingsError(f"log_days is one of {', '.join(map(str, LOG_DAYS))}")
     if made.workflow_stacks < 1:

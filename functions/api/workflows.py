@@ -15,6 +15,7 @@ from aslant import bootstrap, serving
 from aslant import triggers as starting
 from aslant.catalog import Increment, WorkflowRecord
 from aslant.errors import ConflictError, InvalidTransition, NotFoundError
+from aslant.installation import installed
 from functions.api import editing_models, models
 from functions.api.problems import InvalidBody, NotOffered, PreconditionFailed
 from functions.api.request import Cursor, Limit, Offset, PageNumber, PerPage, body_of, caller_of, header, paging, revision_of
@@ -153,7 +154,7 @@ def publish(workflow_id: str, version: Version = None) -> models.PublishedDocume
     if any(each.severity is Severity.ERROR for each in found):
         raise TranslatorError(found)
     bootstrap.functions(settings).invoke(
-        PUBLISHER, {"tenant": caller.tenant, "workflow": workflow_id, "version": definition.version}
+        installed(PUBLISHER, settings.name), {"tenant": caller.tenant, "workflow": workflow_id, "version": definition.version}
     )
     return published_document(catalog.get(caller.tenant, workflow_id), found)
 

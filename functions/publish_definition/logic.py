@@ -17,6 +17,7 @@ from typing import Any
 from aslant import bootstrap, serving, triggers
 from aslant.adapters.clients import client, error_code
 from aslant.errors import NotFoundError
+from aslant.installation import NAME, installed
 from aslant.ports import Releases
 from aslant.releases import Release
 from aslant.settings import Settings
@@ -156,7 +157,8 @@ class _Publisher:
     def _name(self, one: Compilation) -> str:
         """A name of 71 characters at most, so that there is room for a suffix."""
         id, version = (re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-") for text in (one.workflow.id, one.workflow.version))
-        mark = _hash([self.tenant, one.workflow.id, one.workflow.version, self.contents[one.workflow.id]])[:12]
+        own = [] if self.settings.name == NAME else [self.settings.name]  # its machines call functions of its own
+        mark = _hash([*own, self.tenant, one.workflow.id, one.workflow.version, self.contents[one.workflow.id]])[:12]
         return f"{id[:40] or 'workflow'}-{version[:16]}-{mark}"
 
     def _bound(
@@ -164,7 +166,7 @@ class _Publisher:
         rollbacks: Mapping[str, str],
     ) -> dict[str, str]:
         """The definitions of a machine and of its parts, by their ARNs."""
-        targets = {place: function_name(step_type) for place, step_type in one.functions.items()}
+        targets = {place: installed(function_name(step_type), self.settings.name) for place, step_type in one.functions.items()}
         caller = one.workflow.id
         targets |= {place: machines.get(id) or self._known(id, caller)["machine"] for place, id in one.workflows.items()}
         for place, id in one.rollbacks.items():

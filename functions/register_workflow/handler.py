@@ -15,7 +15,7 @@ from functions.register_workflow import logic
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
-    """`ResourceProperties` are {Tenant, Machine, Rollback, Parts, Release}: ARNs, and a packed release without them."""
+    """`ResourceProperties` are {Tenant, Machine, Rollback, Parts, Workflow}: ARNs, and a packed workflow without them."""
     observability.listen()
     status, reason, identifier = "SUCCESS", "", str(event.get("PhysicalResourceId") or event["LogicalResourceId"])
     try:
@@ -28,7 +28,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
 
 def _serve(event: dict[str, Any]) -> str:
     settings, given = Settings.read(), event["ResourceProperties"]
-    tenant, release = str(given["Tenant"]), logic.unpacked(given["Release"])
+    tenant, (release, written) = str(given["Tenant"]), logic.unpacked(given["Workflow"])
     release["machine"] = str(given["Machine"])
     for name in ("rollback", "ending"):
         if name in release:
@@ -36,7 +36,10 @@ def _serve(event: dict[str, Any]) -> str:
     if given.get("Parts"):
         release["parts"] = [str(part) for part in given["Parts"]]
     work = logic.withdraw if event["RequestType"] == "Delete" else logic.register
-    work(bootstrap.releases(settings), bootstrap.schedules(settings), serving.subscriptions(settings), tenant, release)
+    work(
+        bootstrap.catalog(settings), bootstrap.releases(settings), bootstrap.schedules(settings),
+        serving.subscriptions(settings), tenant, release, written,
+    )  # fmt: skip
     return f"{tenant}#{release['workflow']}"
 
 

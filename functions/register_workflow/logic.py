@@ -3,49 +3,65 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
+from dataclasses import asdict
 from typing import Any
 
 from aslant import triggers
-from aslant.errors import NotFoundError, ValidationError
+from aslant.catalog import Catalog, Written
+from aslant.errors import ConflictError, NotFoundError, ValidationError
 from aslant.ports import Releases
 from aslant.releases import Release
 from aslant.triggers import Schedules, Subscriptions
 from aslant.values import compact
 
-
-def packed(release: Release) -> str:
-    """A release as a property of a CloudFormation resource; the same release gives the same text."""
-    return base64.b64encode(gzip.compress(compact(release).encode(), mtime=0)).decode()
+BY = "deployment"  # who writes the definitions, as the catalog has it
 
 
-def unpacked(text: Any) -> Release:
-    """The release of a property. Raises ValidationError."""
+def packed(release: Release, written: Written) -> str:
+    """A workflow as a property of a CloudFormation resource; the same one gives the same text."""
+    return base64.b64encode(gzip.compress(compact([release, asdict(written)]).encode(), mtime=0)).decode()
+
+
+def unpacked(text: Any) -> tuple[Release, Written]:
+    """The workflow of a property. Raises ValidationError."""
     try:
-        release: Release = json.loads(gzip.decompress(base64.b64decode(text)))
-        return release
-    except (ValueError, TypeError, OSError, EOFError):
-        raise ValidationError("this is no packed release") from None
+        release, written = json.loads(gzip.decompress(base64.b64decode(text)))
+        return release, Written(**{**written, "tags": tuple(written["tags"])})
+    except (ValueError, TypeError, KeyError, OSError, EOFError):
+        raise ValidationError("this is no packed workflow") from None
 
 
 def register(
-    releases: Releases, schedules: Schedules, subscriptions: Subscriptions, tenant: str, release: Release
+    catalog: Catalog, releases: Releases, schedules: Schedules, subscriptions: Subscriptions, tenant: str, release: Release,
+    written: Written,
 ) -> None:
-    """Publishes a version whose state machines are there already. May be called again."""
+    """Publishes a version whose state machines are there already. May be called again.
+
+    Raises ConflictError for a version that the catalog has with another text.
+    """
+    with contextlib.suppress(NotFoundError):
+        if catalog.definition(tenant, written.id, written.version).sha256 != written.sha256:
+            raise ConflictError(f"{written.id} {written.version} is there with another definition; raise its version")
     before = _published(releases, tenant, release["workflow"])
     releases.put(tenant, release)
     triggers.follow(schedules, subscriptions, tenant, before, release)
+    catalog.adopt(tenant, written, written.version, by=BY)
 
 
 def withdraw(
-    releases: Releases, schedules: Schedules, subscriptions: Subscriptions, tenant: str, release: Release
+    catalog: Catalog, releases: Releases, schedules: Schedules, subscriptions: Subscriptions, tenant: str, release: Release,
+    written: Written,
 ) -> None:
     """Takes a workflow back that is not deployed any more. Its versions stay, for executions that go on."""
     before = _published(releases, tenant, release["workflow"])
     if before is not None and before["machine"] == release["machine"]:  # else somebody has published another one since
         releases.withdraw(tenant, release["workflow"])
         triggers.follow(schedules, subscriptions, tenant, before, None)
+        with contextlib.suppress(NotFoundError):
+            catalog.mark(tenant, written.id, "archived")
 
 
 def _published(releases: Releases, tenant: str, workflow: str) -> Release | None:

@@ -13,6 +13,7 @@ from infra.cli.target import TENANT
 from translator.pipeline import Compilation, compile_sources
 
 if TYPE_CHECKING:
+    from aslant.catalog import Written
     from aslant.settings import Settings
     from functions.publish_definition.logic import Published
     from infra.local.home import Home
@@ -23,7 +24,6 @@ def publish_files(
 ) -> list[Published]:
     """Raises MissingWorkflow, and UsageError for a version of which somebody has written another draft by the API."""
     from aslant import bootstrap
-    from aslant.catalog import Written
     from functions.publish_definition.logic import publish
 
     def compile(versions: Mapping[str, str]) -> list[Compilation]:
@@ -34,10 +34,8 @@ def publish_files(
 
     catalog, found = bootstrap.catalog(settings), []
     for compiled in compilations:
-        workflow, text = compiled.workflow, text_of(compiled)
-        found.append(Written(
-            workflow.id, workflow.name, workflow.description, workflow.version, text, compiled.dialect, digest_of(compiled),
-        ))  # fmt: skip
+        workflow = compiled.workflow
+        found.append(written_of(compiled))
         if catalog.is_other_draft(TENANT, found[-1], bootstrap.releases(settings)):
             raise UsageError(f"{workflow.id} {workflow.version} is a draft of something else in the catalog; raise the version")
     published = publish(compile, settings, TENANT, role="local")
@@ -88,3 +86,14 @@ def text_of(one: Compilation) -> str:
 def digest_of(one: Compilation) -> str:
     """SHA-256 of a definition as it was written."""
     return hashlib.sha256(text_of(one).encode()).hexdigest()
+
+
+def written_of(compiled: Compilation) -> Written:
+    """What the catalog keeps of a definition."""
+    from aslant.catalog import Written
+
+    workflow = compiled.workflow
+    return Written(
+        workflow.id, workflow.name, workflow.description, workflow.version, text_of(compiled), compiled.dialect,
+        digest_of(compiled),
+    )  # fmt: skip

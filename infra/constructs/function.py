@@ -62,7 +62,8 @@ class StepOrService(Construct):
             "POWERTOOLS_LOG_LEVEL": "INFO",
         }  # fmt: skip
         common = {
-            "function_name": spec.name, "description": f"{spec.module} of Aslant", "role": self.role, "log_group": group,
+            "function_name": settings.function(spec.name), "description": f"{spec.module} of Aslant", "role": self.role,
+            "log_group": group,
             "memory_size": spec.memory, "timeout": Duration.seconds(spec.timeout), "environment": variables,
             "architecture": lambda_.Architecture.ARM_64,
             "tracing": lambda_.Tracing.ACTIVE if settings.tracing else lambda_.Tracing.DISABLED,

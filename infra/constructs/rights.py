@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 
+from aslant.installation import schedule_group
 from infra import inventory
 from infra.constructs.estate import Engine, Store, arn, function_arn
 from infra.inventory import Right
 from infra.settings import StageSettings
 
-_READ = ("dynamodb:GetItem", "dynamodb:Query")
-_WRITE = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")
+READ = ("dynamodb:GetItem", "dynamodb:Query")
+WRITE = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")
 _KEYED = frozenset({Right.EXECUTIONS, Right.CATALOG, Right.PUBLISH, Right.SPEND, Right.ARTIFACTS, Right.MESSAGES,
     Right.EVENT_LOG, Right.CONNECTIONS})  # fmt: skip
 _PROVIDERS = ("anthropic", "amazon", "meta", "mistral", "cohere")
@@ -46,22 +47,21 @@ def _rows(right: Right, stack: Stack, store: Store, engine: Engine, settings: St
     machines, runs = arn(stack, "states", "stateMachine:*"), arn(stack, "states", "execution:*:*")
     match right:
         case Right.EXECUTIONS:
-            return [((*_READ, *_WRITE), (executions, f"{executions}/index/*"), None)]
+            return [((*READ, *WRITE), (executions, f"{executions}/index/*"), None)]
         case Right.CATALOG:
-            return [(_READ, (catalog, f"{catalog}/index/*"), None)]
+            return [(READ, (catalog, f"{catalog}/index/*"), None)]
         case Right.PUBLISH:
-            return [(_WRITE, (catalog,), None)]
+            return [(WRITE, (catalog,), None)]
         case Right.SPEND:
             return [(("dynamodb:UpdateItem",), (catalog,), None)]
         case Right.ARTIFACTS:
             return [(("s3:GetObject", "s3:PutObject"), (f"{store.bucket_arn}/*",), None)]
         case Right.SECRETS:
-            return [
-                (("secretsmanager:GetSecretValue",), (arn(stack, "secretsmanager", "secret:aslant/*"),), None),
-                (("ssm:GetParameter",), (arn(stack, "ssm", "parameter/aslant/*", separator="/"),), None),
-            ]
+            secrets = arn(stack, "secretsmanager", f"secret:{settings.secret_prefix}*")
+            parameters = arn(stack, "ssm", f"parameter/{settings.secret_prefix}*", separator="/")
+            return [(("secretsmanager:GetSecretValue",), (secrets,), None), (("ssm:GetParameter",), (parameters,), None)]
         case Right.LINKS:
-            secret = arn(stack, "secretsmanager", "secret:aslant/link-secret-*")
+            secret = arn(stack, "secretsmanager", f"secret:{settings.secret_prefix}link-secret-*")
             return [(("secretsmanager:GetSecretValue", "secretsmanager:CreateSecret"), (secret,), None)]
         case Right.SEAL:
             return [(("kms:Encrypt", "kms:Decrypt"), (store.key.key_arn,), None)]
@@ -78,7 +78,7 @@ def _rows(right: Right, stack: Stack, store: Store, engine: Engine, settings: St
         case Right.CALLBACKS:
             return [(("states:SendTaskSuccess", "states:SendTaskFailure"), (machines,), None)]
         case Right.TIMERS:
-            schedules = arn(stack, "scheduler", "schedule/default/*", separator="/")
+            schedules = arn(stack, "scheduler", f"schedule/{schedule_group(settings.name)}/*", separator="/")
             return [
                 (("scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"), (schedules,), None),
                 (("iam:PassRole",), (engine.scheduler_role.role_arn,), _passed("scheduler")),
@@ -106,9 +106,10 @@ def _rows(right: Right, stack: Stack, store: Store, engine: Engine, settings: St
             identities = (arn(stack, "ses", "identity/*", separator="/"), arn(stack, "ses", "template/*", separator="/"))
             return [(("ses:SendEmail", "ses:SendRawEmail"), identities, sender)]
         case Right.SKILLS:
-            return [(("lambda:InvokeFunction",), (function_arn(stack, settings.skill_functions),), None)]
+            skills = settings.skill_functions or f"{settings.name}-skill-*"
+            return [(("lambda:InvokeFunction",), (function_arn(stack, skills),), None)]
         case Right.PUBLISHER:
-            return [(("lambda:InvokeFunction",), (function_arn(stack, inventory.PUBLISH_DEFINITION),), None)]
+            return [(("lambda:InvokeFunction",), (function_arn(stack, settings.function(inventory.PUBLISH_DEFINITION)),), None)]
         case Right.MODELS:
             models = [f"arn:{stack.partition}:bedrock:*::foundation-model/{provider}.*" for provider in _PROVIDERS]
             profiles = arn(stack, "bedrock", "inference-profile/*", separator="/")
@@ -120,6 +121,8 @@ def _rows(right: Right, stack: Stack, store: Store, engine: Engine, settings: St
             ]
         case Right.CONTAINERS:
             return _containers(stack, settings)
+        case Right.CONFINE:
+            return []  # the role is made when its functions are: see `constructs/confined.py`
         case Right.DATABASES:
             return _databases(stack, settings)
 
@@ -134,12 +137,13 @@ def _containers(stack: Stack, settings: StageSettings) -> Rows:
         return []
     cluster = arn(stack, "ecs", f"cluster/{settings.container_cluster}", separator="/")
     inside = {"ArnEquals": {"ecs:cluster": cluster}}
+    roles = f"arn:{stack.partition}:iam::{stack.account}:role/{settings.name}-container-*"
     tasks = arn(stack, "ecs", f"task/{settings.container_cluster}/*", separator="/")
     return [
-        (("ecs:RunTask",), (arn(stack, "ecs", "task-definition/aslant-*", separator="/"),), inside),
+        (("ecs:RunTask",), (arn(stack, "ecs", f"task-definition/{settings.name}-*", separator="/"),), inside),
         (("ecs:DescribeTasks", "ecs:StopTask"), (tasks,), inside),
         (("ecs:DescribeTaskDefinition",), ("*",), None),  # it knows no resources
-        (("iam:PassRole",), (f"arn:{stack.partition}:iam::{stack.account}:role/aslant-container-*",), _passed("ecs-tasks")),
+        (("iam:PassRole",), (roles,), _passed("ecs-tasks")),
     ]
 
 

@@ -221,6 +221,10 @@ class LocalCloud:
         self._out.queues.keep(name, dead)
         self._out.queues.attach(name, function)
 
+    def poll(self, queue: str, function: str) -> None:
+        """Give the messages of a queue that is there to a function."""
+        self._out.queues.attach(queue, function)
+
     def rule(
         self, name: str, pattern: Mapping[str, Any], target: str, *, bus: str = "default", service: str = "lambda"
     ) -> None:

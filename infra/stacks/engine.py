@@ -8,10 +8,12 @@ from aws_cdk import Stack
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from aslant import sla, triggers
 from aslant.approvals import service as approvals
+from aslant.installation import schedule_group
 from infra.constructs.estate import Engine, Store, arn, function_arn
 from infra.constructs.function import access_logs
 from infra.constructs.machines import machine_role
@@ -29,10 +31,12 @@ class EngineStack(Stack):
         bus = events.EventBus(self, "Bus", description="Events of executions, approvals and workflows")
         timers = iam.Role(self, "Timers", assumed_by=_service("scheduler", self.account), description="Calls functions later")
         timers.add_to_policy(allow(
-            ("lambda:InvokeFunction",), [function_arn(self, name) for name in _CALLED_LATER],
+            ("lambda:InvokeFunction",), [function_arn(self, settings.function(name)) for name in _CALLED_LATER],
         ))  # fmt: skip
+        if (group := schedule_group(settings.name)) != "default":
+            scheduler.CfnScheduleGroup(self, "Schedules", name=group)
         machines = machine_role(
-            self, "Machines", store=store, functions=[spec.name for spec in STEPS.values()],
+            self, "Machines", store=store, functions=[settings.function(spec.name) for spec in STEPS.values()],
             starts=[arn(self, "states", "stateMachine:*")], runs_itself=True,
         )  # fmt: skip
         sockets = gateway.WebSocketApi(self, "Sockets", description="Events of an execution, as they happen")

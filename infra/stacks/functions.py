@@ -9,13 +9,15 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from aslant.installation import NAME
 from infra.assets import RUNTIME, Layer, runtime_exclude
+from infra.constructs.confined import confine
 from infra.constructs.estate import Engine, Store
 from infra.constructs.function import StepOrService
 from infra.constructs.identity import Identity
 from infra.constructs.nag import DEAD_LETTERS, accept
 from infra.constructs.rights import statements
-from infra.inventory import FUNCTIONS, Packages, Places, environment
+from infra.inventory import FUNCTIONS, Packages, Places, Right, environment
 from infra.settings import StageSettings
 
 
@@ -42,8 +44,10 @@ class FunctionsStack(Stack):
             notify_topic=store.topic.topic_arn, token_issuer=identity.issuer, token_audience=identity.audience,
             stream_url=engine.sockets_url, token_keys=identity.keys_url, email_from=settings.email_from,
             public_url=f"https://{settings.domain}" if settings.domain else "", database_allow=settings.database_allow,
+            name="" if settings.name == NAME else settings.name,
         ))  # fmt: skip
         self.functions: dict[str, lambda_.Function] = {}
+        confined: list[StepOrService] = []
         for name, spec in FUNCTIONS.items():
             made = StepOrService(
                 self, _id(name), spec=spec, statements=statements(spec.rights, self, store, engine, settings),
@@ -52,6 +56,9 @@ class FunctionsStack(Stack):
                 image=settings.scrape_image if name == "aslant-scrape" else "", tag=settings.scrape_tag,
             )  # fmt: skip
             self.functions[name] = made.function
+            if Right.CONFINE in spec.rights:
+                confined.append(made)
+        confine(self, "TenantData", store, confined)
 
 
 def _layer(stack: Stack, id: str, code: lambda_.Code) -> lambda_.LayerVersion:

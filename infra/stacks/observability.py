@@ -111,7 +111,7 @@ def _budget(scope: Construct, settings: StageSettings) -> None:
         budget=budgets.CfnBudget.BudgetDataProperty(
             budget_type="COST", time_unit="MONTHLY",
             budget_limit=budgets.CfnBudget.SpendProperty(amount=settings.budget_usd, unit="USD"),
-            cost_filters={"TagKeyValue": ["user:project$aslant"]},
+            cost_filters={"TagKeyValue": [f"user:project${settings.name}"]},
         ),
         notifications_with_subscribers=[notice] if settings.alarm_email else [],
     )  # fmt: skip

@@ -11,6 +11,7 @@ from aws_cdk import CfnOutput, CustomResource, Stack
 from constructs import Construct
 
 from functions.register_workflow.logic import packed
+from infra.cli.publishing import written_of
 from infra.constructs.estate import Store, function_arn
 from infra.constructs.function import log_group
 from infra.constructs.machines import Machine, MachineFacts
@@ -67,7 +68,7 @@ class WorkflowsStack(Stack):
             raise MissingWorkflow(id, caller)
         one = self._by_id[id]
         undoing = self._undo(id, caller) if one.rollback is not None else None
-        machine, parts = self._machine(one, machine_name(id), "", undoes=False)
+        machine, parts = self._machine(one, self._settings.machine(machine_name(id)), "", undoes=False)
         self.machines[id] = machine
         self._register(one, machine, undoing, parts)
         return machine
@@ -78,12 +79,14 @@ class WorkflowsStack(Stack):
             rollback = self._by_id[id].rollback if id in self._by_id else None
             if rollback is None:
                 raise MissingWorkflow(id, caller)
-            self._rollbacks[id], _ = self._machine(rollback, rollback_name(id), "Rollback", undoes=True)
+            self._rollbacks[id], _ = self._machine(
+                rollback, self._settings.machine(rollback_name(id)), "Rollback", undoes=True
+            )
         return self._rollbacks[id]
 
     def _machine(self, one: Compilation, name: str, suffix: str, *, undoes: bool) -> tuple[Machine, list[Machine]]:
         caller = one.workflow.id
-        targets = {place: STEPS[step_type].name for place, step_type in one.functions.items()}
+        targets = {place: self._settings.function(STEPS[step_type].name) for place, step_type in one.functions.items()}
         machines = {place: self._make(id, caller) for place, id in one.workflows.items()}
         machines |= {place: self._undo(id, caller) for place, id in one.rollbacks.items()}
         names, needs, parts = part_names(one, undoes=undoes), one.part_needs, dict[str, Machine]()
@@ -95,7 +98,8 @@ class WorkflowsStack(Stack):
             for inner in sorted(needs[place].starts & one.parts.keys() - parts.keys()):
                 part(inner)
             id, body = f"{_id(caller)}{suffix}{place.title().replace('_', '')}", one.bind_part(place, known())
-            parts[place] = machines[place] = self._one(id, names[place], body, needs[place], targets, "STANDARD", machines)
+            part_name = self._settings.machine(names[place])
+            parts[place] = machines[place] = self._one(id, part_name, body, needs[place], targets, "STANDARD", machines)
 
         for place in sorted(one.parts):
             if place not in parts:
@@ -124,9 +128,9 @@ class WorkflowsStack(Stack):
         )
         CustomResource(
             self, f"{_id(one.workflow.id)}Release", resource_type="Custom::AslantWorkflow",
-            service_token=function_arn(self, REGISTER),
+            service_token=function_arn(self, self._settings.function(REGISTER)),
             properties={
-                "Tenant": self._settings.tenant, "Machine": machine.version_arn, "Release": packed(release),
+                "Tenant": self._settings.tenant, "Machine": machine.version_arn, "Workflow": packed(release, written_of(one)),
                 "Rollback": undoing.version_arn if undoing is not None else "", "Parts": [part.version_arn for part in parts],
             },
         )  # fmt: skip

@@ -29,12 +29,20 @@ def test_settings_are_those_of_the_stage_with_what_the_context_says() -> None:
     assert settings.read({}.get) == settings.STAGES["dev"]
 
 
+def test_each_installation_of_an_account_has_names_of_its_own() -> None:
+    shop, plain = settings.read({"name": "shop"}.get), settings.read({}.get)
+    assert [one.function("aslant-api") for one in (plain, shop)] == ["aslant-api", "shop-api"]
+    assert [one.machine("tea") for one in (plain, shop)] == ["tea", "shop-tea"]
+    long = [shop.machine("x" * 78 + end) for end in "ab"]
+    assert max(map(len, long)) <= 80 and len({*long}) == 2
+
+
 @pytest.mark.parametrize(
     ("context", "told"),
     [
         ({"stage": "test"}, "no stage test"), ({"api_rate": "fast"}, "api_rate is a whole number"),
         ({"waf": "1"}, "waf is true or false"), ({"domain": "example.com"}, "needs a certificate"),
-        ({"workflow_stacks": "0"}, "1 or more"), ({"log_days": "5"}, "log_days"),
+        ({"workflow_stacks": "0"}, "1 or more"), ({"name": "My shop"}, "lower-case"), ({"log_days": "5"}, "log_days"),
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_be_is_refused(context: dict[str, str], told: str) -> None:

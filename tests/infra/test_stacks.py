@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aslant import keys
+from aslant.session_policy import session_policy
 from aslant.settings import Settings
 from infra import inventory
 from tests.infra.conftest import Assembly
@@ -24,7 +25,7 @@ def text(value: Any) -> str:
         return value
     ((kind, inner),) = value.items()
     if kind == "Fn::Join":
-        return inner[0].join(text(each) for each in inner[1])
+        return str(inner[0]).join(text(each) for each in inner[1])
     return f"<{inner if isinstance(inner, str) else '.'.join(inner)}>"
 
 
@@ -64,6 +65,38 @@ def test_tables_are_those_of_the_local_cloud(assembly: Assembly, logical: str, d
     assert given["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
     assert given["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
     assert given["SSESpecification"]["SSEType"] == "KMS"
+
+
+def test_what_has_a_name_has_that_of_the_installation_in_it(assembly: Assembly) -> None:
+    """So that a second one, with another name, can be deployed beside it. A state machine is called as its workflow is."""
+    own = {"AWS::Cognito::UserPoolGroup", "AWS::StepFunctions::StateMachineAlias", "AWS::StepFunctions::StateMachine"}
+    for stack, template in assembly.templates.items():
+        for id, one in template["Resources"].items():
+            for name in ("Name", "FunctionName", "LogGroupName", "RoleName", "TableName", "BucketName", "QueueName", "TopicName", "GroupName"):
+                value = one.get("Properties", {}).get(name)
+                if isinstance(value, str) and one["Type"] not in own | {"AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Authorizer"}:
+                    assert "aslant" in value, (stack, id, name, value)
+        for output in template.get("Outputs", {}).values():
+            assert output.get("Export", {"Name": "aslant-dev-"})["Name"].startswith("aslant-dev-")
+
+
+def test_only_the_api_reaches_data_with_the_role_of_a_tenant(assembly: Assembly) -> None:
+    template = assembly.templates["functions"]
+    given = {
+        one["Properties"]["FunctionName"]: (one["Properties"]["Role"], role)
+        for _, one in assembly.of_type("AWS::Lambda::Function")
+        if (role := one["Properties"]["Environment"]["Variables"].get("ASLANT_DATA_ROLE"))
+    }  # fmt: skip
+    ((name, (own, data)),) = given.items()
+    assert name == "aslant-api"
+    role = data["Fn::GetAtt"][0]
+    trust = template["Resources"][role]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert [(row["Action"], row["Principal"]) for row in trust] == [("sts:AssumeRole", {"AWS": own})]
+    assumed = [row for row in statements(template, own["Fn::GetAtt"][0]) if "sts:AssumeRole" in listed(row["Action"])]
+    assert [row["Resource"] for row in assumed] == [data]
+    session = session_policy(Settings(), "acme")["Statement"]
+    given_actions = {action for row in statements(template, role) for action in listed(row["Action"])}
+    assert given_actions <= {action for row in session for action in row["Action"]}
 
 
 def test_every_function_of_the_inventory_is_deployed_as_described(assembly: Assembly) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from aslant import clock
+from aslant import bootstrap, clock
 from aslant.adapters import clients
 from aslant.adapters.aws_scheduler import SchedulerTimers
 from aslant.errors import ValidationError
+from aslant.settings import Settings
 from tests.unit.moto_aws import moto_aws
 
 ROLE = "arn:aws:iam::123456789012:role/timers"
@@ -36,6 +37,16 @@ def test_a_timer_is_a_schedule_that_fires_once_and_is_gone(scheduler: Any) -> No
     assert made["Target"]["Arn"] == "arn:aws:lambda:us-east-1:123456789012:function:aslant-watch-sla"
     assert (made["Target"]["Input"], made["Target"]["RoleArn"]) == ('{"n":1}', ROLE)
     assert len(made["Name"]) <= 64
+
+
+def test_another_installation_has_functions_and_schedules_of_its_own(scheduler: Any) -> None:
+    settings = Settings.read({"ASLANT_NAME": "shop", "ASLANT_SCHEDULER_ROLE": ROLE})
+    scheduler.create_schedule_group(Name="shop")
+    SchedulerTimers("us-east-1", ROLE).set("a", LATER, "aslant-watch-sla", {})
+    bootstrap.timers(settings).set("a", LATER, "aslant-watch-sla", {})
+    made = scheduler.get_schedule(Name=scheduler.list_schedules(GroupName="shop")["Schedules"][0]["Name"], GroupName="shop")
+    assert made["Target"]["Arn"].endswith(":function:shop-watch-sla") and settings.secret_prefix == "shop/"
+    assert len(scheduler.list_schedules(GroupName="default")["Schedules"]) == 1
 
 
 def test_the_same_name_replaces_and_others_stay(scheduler: Any) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from aslant import bootstrap, serving
+from aslant.catalog import Catalog, DefinitionRecord, WorkflowRecord, Written
 from aslant.errors import NotFoundError, ValidationError
 from aslant.releases import Release
 from functions.register_workflow import handler as handlers
 from functions.register_workflow.logic import packed, unpacked
+from infra.cli.publishing import written_of
 from translator.pipeline import compile_source
 from translator.release import release_of
 
@@ -22,7 +24,7 @@ STEPS = "id: job\nversion: 1.0.0\nsteps:\n  - {id: one, type: transform, config:
 
 
 @dataclass
-class Catalog:
+class Releases:
     kept: dict[tuple[str, str], Release] = field(default_factory=dict)
     withdrawn: list[str] = field(default_factory=list)
 
@@ -51,73 +53,129 @@ class Schedules:
         self.kept.pop(name, None)
 
 
+@dataclass
+class Definitions:
+    """Definitions in memory, as far as publishing asks for them."""
+
+    records: dict[tuple[str, str], WorkflowRecord] = field(default_factory=dict)
+    texts: dict[tuple[str, str, str], DefinitionRecord] = field(default_factory=dict)
+
+    def read(self, tenant: str, workflow: str) -> WorkflowRecord | None:
+        return self.records.get((tenant, workflow))
+
+    def write(self, before: WorkflowRecord | None, after: WorkflowRecord, definition: DefinitionRecord | None) -> None:
+        assert self.records.get((after.tenant, after.id)) == before
+        self.records[after.tenant, after.id] = after
+        if definition is not None:
+            self.texts[after.tenant, after.id, definition.version] = definition
+
+    def definition(self, tenant: str, workflow: str, version: str) -> DefinitionRecord | None:
+        return self.texts.get((tenant, workflow, version))
+
+    def versions(self, tenant: str, workflow: str) -> tuple[DefinitionRecord, ...]:
+        raise NotImplementedError
+
+    def page(self, tenant: str, *, limit: int, after: str | None) -> tuple[WorkflowRecord, ...]:
+        return tuple(one for (owner, _), one in sorted(self.records.items()) if owner == tenant)[:limit]
+
+
 class Subscriptions:
     def add(self, tenant: str, topic: str, workflow: str) -> None: ...
 
     def remove(self, tenant: str, topic: str, workflow: str) -> None: ...
 
 
+@dataclass
+class World:
+    releases: Releases = field(default_factory=Releases)
+    schedules: Schedules = field(default_factory=Schedules)
+    catalog: Catalog = field(default_factory=lambda: Catalog(Definitions(), lambda: 1))
+    answers: list[dict[str, Any]] = field(default_factory=list)
+
+    def listed(self) -> list[tuple[str, str, str]]:
+        """What the API's list of workflows would have."""
+        return [(one.id, one.status, one.published) for one in self.catalog.page("acme", limit=9, after=None)[0]]
+
+
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> tuple[Catalog, Schedules, list[dict[str, Any]]]:
-    catalog, schedules, answers = Catalog(), Schedules(), []
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World()
 
     class Pool:
         def request(self, method: str, url: str, *, body: bytes, headers: Any, timeout: float, retries: int) -> None:
-            answers.append({"method": method, "url": url, "body": json.loads(body)})
+            made.answers.append({"method": method, "url": url, "body": json.loads(body)})
 
-    monkeypatch.setattr(bootstrap, "releases", lambda settings: catalog)
-    monkeypatch.setattr(bootstrap, "schedules", lambda settings: schedules)
+    monkeypatch.setattr(bootstrap, "releases", lambda settings: made.releases)
+    monkeypatch.setattr(bootstrap, "catalog", lambda settings: made.catalog)
+    monkeypatch.setattr(bootstrap, "schedules", lambda settings: made.schedules)
     monkeypatch.setattr(serving, "subscriptions", lambda settings: Subscriptions())
     monkeypatch.setattr("urllib3.PoolManager", Pool)
-    return catalog, schedules, answers
+    return made
+
+
+def workflow(text: str) -> tuple[Release, Written]:
+    compiled = compile_source(text)
+    return release_of(compiled, machine="unknown"), written_of(compiled)
 
 
 def request(kind: str, machine: str, text: str) -> dict[str, Any]:
-    release = release_of(compile_source(text), machine="unknown")
     return {
         "RequestType": kind, "ResponseURL": "https://answers.example.com/1", "StackId": "stack", "RequestId": "r1",
         "LogicalResourceId": "Job", "ServiceToken": "function",
-        "ResourceProperties": {"Tenant": "acme", "Machine": machine, "Rollback": "", "Release": packed(release)},
+        "ResourceProperties": {"Tenant": "acme", "Machine": machine, "Rollback": "", "Workflow": packed(*workflow(text))},
     }  # fmt: skip
 
 
-def test_a_workflow_is_published_with_the_machine_that_was_deployed(world: Any) -> None:
-    catalog, schedules, answers = world
+def test_a_workflow_is_published_with_the_machine_that_was_deployed(world: World) -> None:
     handlers.handler(request("Create", "arn:1", STEPS + NIGHTLY), None)
-    assert catalog.kept["acme", "job"]["machine"] == "arn:1"
-    assert list(schedules.kept.values()) == [("cron(0 6 ? * 2-6 *)", "Europe/Paris", "aslant-start-execution")]
-    assert answers[0]["url"] == "https://answers.example.com/1" and answers[0]["method"] == "PUT"
-    assert answers[0]["body"] | {"Reason": ""} == {
+    assert world.releases.kept["acme", "job"]["machine"] == "arn:1"
+    assert list(world.schedules.kept.values()) == [("cron(0 6 ? * 2-6 *)", "Europe/Paris", "aslant-start-execution")]
+    assert world.listed() == [("job", "published", "1.0.0")]
+    assert world.catalog.definition("acme", "job").text == STEPS + NIGHTLY
+    (answer,) = world.answers
+    assert answer["url"] == "https://answers.example.com/1" and answer["method"] == "PUT"
+    assert answer["body"] | {"Reason": ""} == {
         "Status": "SUCCESS", "Reason": "", "PhysicalResourceId": "acme#job", "StackId": "stack", "RequestId": "r1",
         "LogicalResourceId": "Job",
     }  # fmt: skip
 
 
-def test_an_update_takes_away_the_schedules_that_it_has_no_more(world: Any) -> None:
-    catalog, schedules, _ = world
+def test_an_update_takes_away_the_schedules_that_it_has_no_more(world: World) -> None:
+    later = STEPS.replace("1.0.0", "1.1.0")
     handlers.handler(request("Create", "arn:1", STEPS + NIGHTLY), None)
-    handlers.handler(request("Update", "arn:2", STEPS), None)
-    assert catalog.kept["acme", "job"]["machine"] == "arn:2" and schedules.kept == {}
+    handlers.handler(request("Update", "arn:2", later), None)
+    assert world.releases.kept["acme", "job"]["machine"] == "arn:2" and world.schedules.kept == {}
+    assert world.listed() == [("job", "published", "1.1.0")]
+    handlers.handler(request("Update", "arn:3", STEPS + NIGHTLY), None)  # a rollback
+    assert world.listed() == [("job", "published", "1.0.0")] and world.schedules.kept
 
 
-def test_what_is_removed_is_withdrawn_unless_somebody_has_published_another(world: Any) -> None:
-    catalog, schedules, _ = world
+def test_a_version_keeps_its_definition(world: World) -> None:
+    handlers.handler(request("Create", "arn:1", STEPS), None)
+    handlers.handler(request("Update", "arn:2", STEPS + NIGHTLY), None)
+    assert world.answers[-1]["body"]["Status"] == "FAILED" and "raise its version" in world.answers[-1]["body"]["Reason"]
+    assert world.releases.kept["acme", "job"]["machine"] == "arn:1" and world.schedules.kept == {}
+
+
+def test_what_is_removed_is_withdrawn_unless_somebody_has_published_another(world: World) -> None:
     handlers.handler(request("Create", "arn:1", STEPS + NIGHTLY), None)
     handlers.handler(request("Delete", "arn:0", STEPS + NIGHTLY), None)
-    assert catalog.withdrawn == [] and schedules.kept
+    assert world.releases.withdrawn == [] and world.schedules.kept
     handlers.handler(request("Delete", "arn:1", STEPS + NIGHTLY), None)
-    assert catalog.withdrawn == ["job"] and schedules.kept == {}
+    assert world.releases.withdrawn == ["job"] and world.schedules.kept == {}
+    assert world.listed() == [("job", "archived", "1.0.0")]
+    handlers.handler(request("Create", "arn:1", STEPS + NIGHTLY), None)
+    assert world.listed() == [("job", "published", "1.0.0")]
 
 
-def test_cloudformation_gets_an_answer_when_it_fails(world: Any) -> None:
-    catalog, _, answers = world
-    handlers.handler(request("Create", "arn:1", STEPS) | {"ResourceProperties": {"Tenant": "acme", "Release": "?"}}, None)
-    assert answers[0]["body"]["Status"] == "FAILED" and "no packed release" in answers[0]["body"]["Reason"]
-    assert catalog.kept == {}
+def test_cloudformation_gets_an_answer_when_it_fails(world: World) -> None:
+    handlers.handler(request("Create", "arn:1", STEPS) | {"ResourceProperties": {"Tenant": "acme", "Workflow": "?"}}, None)
+    assert world.answers[0]["body"]["Status"] == "FAILED" and "no packed workflow" in world.answers[0]["body"]["Reason"]
+    assert world.releases.kept == {}
 
 
 def test_packing_is_lossless_and_the_same_each_time() -> None:
-    release = release_of(compile_source(STEPS + NIGHTLY), machine="m")
-    assert unpacked(packed(release)) == release and packed(release) == packed(release)
+    both = workflow(STEPS + NIGHTLY)
+    assert unpacked(packed(*both)) == both and packed(*both) == packed(*both)
     with pytest.raises(ValidationError):
         unpacked("AAAA")

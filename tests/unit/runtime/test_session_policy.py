@@ -51,7 +51,7 @@ def like(pattern: str, text: str) -> bool:
 
 
 def patterns(tenant: str) -> tuple[list[str], str]:
-    items, objects = session_policy(Settings(), tenant)["Statement"]
+    items, objects, _ = session_policy(Settings(), tenant)["Statement"]
     return items["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"], objects["Resource"][0].split(":::", 1)[1]
 
 
@@ -65,6 +65,12 @@ def test_own_keys_are_reached_and_no_others(tenant: str) -> None:
     for other in (each for each in TENANTS if each != tenant):
         assert {name for name, key in partitions(other).items() if like(leading, key)} == set(), other
         assert not like(objects, f"{Settings().bucket}/{keys.artifact(other, 'e', 'n')}")
+
+
+def test_what_is_encrypted_can_be_read_with_the_installations_key_alone() -> None:
+    arn = "arn:aws:kms:us-east-1:123456789012:key/k"
+    key = session_policy(Settings(key=arn), "acme")["Statement"][-1]
+    assert (key["Action"], key["Resource"]) == (["kms:Decrypt", "kms:GenerateDataKey"], [arn])
 
 
 def test_every_index_has_the_tenant_first() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aslant.installation import schedule_group
 from aslant.settings import OFFLINE, Settings
 
 if TYPE_CHECKING:
@@ -273,13 +274,13 @@ def links(settings: Settings) -> Links | None:
 def timers(settings: Settings) -> Timers:
     from aslant.adapters.aws_scheduler import SchedulerTimers
 
-    return SchedulerTimers(settings.region, settings.scheduler_role)
+    return SchedulerTimers(settings.region, settings.scheduler_role, schedule_group(settings.name), settings.name)
 
 
 def schedules(settings: Settings) -> Schedules:
     from aslant.adapters.aws_scheduler import SchedulerTimers
 
-    return SchedulerTimers(settings.region, settings.scheduler_role)
+    return SchedulerTimers(settings.region, settings.scheduler_role, schedule_group(settings.name), settings.name)
 
 
 def artifacts(settings: Settings) -> Artifacts:

@@ -37,6 +37,10 @@ def session_policy(settings: Settings, tenant: str, *, account: str = "*", parti
                 "Sid": "Objects", "Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"],
                 "Resource": [f"arn:{partition}:s3:::{settings.bucket}/{literal(keys.artifacts(tenant))}*"],
             },
+            {   # tables and objects are encrypted; the role itself may use that key only
+                "Sid": "Key", "Effect": "Allow", "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
+                "Resource": [settings.key if settings.key.startswith("arn:") else "*"],
+            },
         ],
     }  # fmt: skip
 

@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from aslant.installation import NAME
+
 # Bedrock inference profiles (docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html). The names of
 # other makers' models stand for what is closest in strength.
 MODEL_ALIASES: Mapping[str, str] = {
@@ -31,6 +33,7 @@ class Settings:
     """All settings with their defaults. Lists are comma-separated in the environment, mappings are JSON."""
 
     region: str = "us-east-1"
+    name: str = NAME                        # ASLANT_NAME: of the installation, which its functions' names begin with
     secret_prefix: str = "aslant/"          # ASLANT_SECRET_PREFIX; a secret is called <prefix><tenant>/<name>
     http_allow: tuple[str, ...] = ()        # ASLANT_HTTP_ALLOW: hosts, *.domains and CIDR blocks that may be private
     env_allow: tuple[str, ...] = ()         # ASLANT_ENV_ALLOW: variables that a definition may read
@@ -82,7 +85,8 @@ class Settings:
         env = os.environ if environment is None else environment
         return Settings(
             region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1",
-            secret_prefix=env.get("ASLANT_SECRET_PREFIX", "aslant/"),
+            name=env.get("ASLANT_NAME", NAME),
+            secret_prefix=env.get("ASLANT_SECRET_PREFIX", f"{env.get('ASLANT_NAME', NAME)}/"),
             http_allow=_items(env.get("ASLANT_HTTP_ALLOW", "")),
             env_allow=_items(env.get("ASLANT_ENV_ALLOW", "")),
             simulate=env.get("ASLANT_SIMULATE", "").lower() in ("1", "true", "yes"),

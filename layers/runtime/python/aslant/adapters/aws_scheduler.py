@@ -17,6 +17,7 @@ from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client, error_code
 from aslant.contracts import Json
 from aslant.errors import ValidationError
+from aslant.installation import NAME, installed
 from aslant.values import compact
 
 _AHEAD = 5        # seconds
@@ -28,12 +29,13 @@ _MAX_AGE = 86400  # seconds that a call is retried for
 class SchedulerTimers:
     """`role` is the ARN of the role that Scheduler calls functions with; functions are of its account.
 
-    `group` is the schedule group, so that nothing else's schedules are touched.
+    `group` is the schedule group, so that nothing else's schedules are touched; `name` is the installation's.
     """
 
     region: str
     role: str
     group: str = "default"
+    name: str = NAME
 
     def set(self, name: str, at: int, function: str, payload: Mapping[str, Json]) -> None:
         moment = datetime.fromtimestamp(max(at, int(clock.now()) + _AHEAD), UTC)
@@ -91,7 +93,7 @@ class SchedulerTimers:
         parts = self.role.split(":")
         if len(parts) < 6:
             raise ValidationError("timers need the ARN of a role (ASLANT_SCHEDULER_ROLE)")
-        return f"arn:{parts[1]}:lambda:{self.region}:{parts[4]}:function:{name}"
+        return f"arn:{parts[1]}:lambda:{self.region}:{parts[4]}:function:{installed(name, self.name)}"
 
     @property
     def _client(self) -> Any:
