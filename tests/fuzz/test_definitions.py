@@ -13,8 +13,8 @@ from tests.fuzz.shrink import shrink
 from translator.diagnostics import Severity
 from translator.pipeline import Source, check_sources
 
-CASES = 1400
-PARTS = 7
+CASES = 700
+PARTS = 5
 
 
 @pytest.mark.parametrize("name", sorted(good.texts()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import os
 from typing import Annotated, Any
 
 import pytest
@@ -25,6 +26,7 @@ from aslant.values import size
 from tests.unit.runtime.fakes import ForgetfulSteps
 
 TYPES = ("http", "transform", "aggregate", "notify", "agent", "skill", "deploy", "scale", "email", "scrape")
+EXAMPLES = int(os.environ.get("EXAMPLES", 60))  # the variable asks for more
 KNOWN = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.StepError)}
 
 
@@ -199,7 +201,7 @@ def test_hostile_configurations(step_type: str, monkeypatch: pytest.MonkeyPatch)
                         "ASLANT_SIMULATE": "1", "ASLANT_HTTP_ALLOW": ""}.items():
         monkeypatch.setenv(name, value)
 
-    @settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(config=configs(step_type), response=RESPONSES, text=st.sampled_from([each for each in ODD if isinstance(each, str)]),
            token=st.sampled_from([None, "t"]))
     def run(config: Any, response: HttpResponse, text: str, token: str | None) -> None:
