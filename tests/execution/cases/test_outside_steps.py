@@ -13,6 +13,8 @@ import pytest
 
 from aslant import skills as registry
 from aslant.adapters.aws_messages import SesMailer
+from aslant.adapters.clients import client
+from aslant.settings import Settings
 from infra.local.runner import RunResult, run
 from tests.unit.functions.conftest import Answer, Seen, Server
 from translator.pipeline import Source, compile_sources
@@ -87,6 +89,53 @@ def test_a_list_is_read_a_model_uses_a_tool_and_people_are_told(server: Server, 
     assert (result.usage["tokens_in"], result.usage["tool_calls"]) == (20, 1)
     hook = next(json.loads(seen.body) for seen in server.seen if seen.path == "/hook")
     assert (hook["message"], hook["workflow"], hook["step"]) == ({"risk": "low"}, "review", "tell")
+
+
+def test_a_page_and_a_table_are_read_and_a_report_is_made(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = b"<h1>Prices</h1><ul><li data-n='3'>tea</li><li data-n='4'>salt</li></ul>"
+    server.answers["/prices"] = lambda seen: Answer(200, page, {"Content-Type": "text/html"})
+    monkeypatch.setenv("ASLANT_DATABASE_ALLOW", "dynamodb:prices")
+
+    def prepare() -> None:
+        dynamodb = client("dynamodb", Settings.read().region)
+        dynamodb.create_table(
+            TableName="prices", KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}], BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}])
+        dynamodb.put_item(TableName="prices", Item={"name": {"S": "salt"}, "n": {"N": "4"}})
+
+    registry.register("prepare", prepare)
+    result = started("""
+        dialect: canonical
+        id: prices
+        inputs: {server: {type: string, required: true}}
+        steps:
+          - {id: table, type: skill, config: {skill: prepare}}
+          - id: page
+            type: scrape
+            depends_on: [table]
+            config:
+              url: "{{ input.server }}/prices"
+              selector: li
+              fields: {name: {xpath: "string(.)"}}
+              delay: 0
+          - id: kept
+            type: query
+            depends_on: [page]
+            config: {database: dynamodb, query: "SELECT name, n FROM prices WHERE name = :name", parameters: {name: "{{ steps.page.output.pages[0].elements[1].fields.name }}"}, read_only: true}
+          - id: numbers
+            type: transform
+            depends_on: [kept]
+            config: {operation: map, data: "{{ steps.kept.output.rows }}", script: "return [{**row, 'n': row['n'] + 1} for row in data]"}
+          - {id: text, type: transform, depends_on: [numbers], config: {data: "{{ steps.numbers.output }}", output_format: csv}}
+          - id: report
+            type: aggregate
+            depends_on: [numbers]
+            config: {aggregation: summarize, format: markdown_report, results: "{{ steps.numbers.output }}", title: Prices}
+        outputs: {found: "{{ steps.page.output.count }}", text: "{{ steps.text.output }}", report: "{{ steps.report.output }}"}
+    """, server=server.url)
+    assert result.status == "completed", result.error
+    assert (result.output["found"], result.output["text"]) == (2, "name,n\nsalt,5\n")
+    assert result.output["report"].startswith("# Prices\n") and "- **sum**: 5" in result.output["report"]
 
 
 FAILURES: dict[str, tuple[str, dict[str, Any]]] = {
