@@ -42,7 +42,7 @@ class Deployed:
         end = time.monotonic() + 10
         while len(found := bootstrap.approvals(self.settings).pending(TENANT)[0]) < count:
             assert time.monotonic() < end, "nobody is asked"
-            time.sleep(0.01)
+            time.sleep(0.05)
         return found
 
     def answer(self, request: Mapping[str, Any], decision: Decision = "approve") -> dict[str, Any]:

@@ -60,7 +60,7 @@ class World:
         end = time.monotonic() + 30
         while not enough(found := look()):
             assert time.monotonic() < end, f"it stays {found}"
-            time.sleep(0.02)
+            time.sleep(0.05)
         return found
 
     def view(self, id: str, tenant: str = TENANT) -> ExecutionView:

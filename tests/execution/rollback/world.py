@@ -42,7 +42,7 @@ class World:
         end = time.monotonic() + 60
         while not what():
             assert time.monotonic() < end
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def until(self, id: str, *statuses: str) -> Execution:
         end = time.monotonic() + 60
@@ -52,7 +52,7 @@ class World:
                 self.cloud.settle(20)
                 return self.store.read(TENANT, id) or found
             assert time.monotonic() < end, f"it stays {found}"
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def run(self, workflow: str, *statuses: str, **input: object) -> Execution:
         started = self.executions.start(TENANT, workflow, input, user="ada")

@@ -59,7 +59,7 @@ def holds(live: Live, taken: Taken, running: set[int]) -> bool:
     return live is None or any(choice in running and name in taken[choice] for choice, name in live)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(routed())
 def test_a_step_runs_just_when_one_of_its_outcomes_is_taken(case: tuple[list[Spec], dict[int, str]]) -> None:
     specs, choices = case
@@ -70,7 +70,7 @@ def test_a_step_runs_just_when_one_of_its_outcomes_is_taken(case: tuple[list[Spe
             assert holds(scope.live[step], taken, running) == (step in running), (step, scope.live[step], taken)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(routed())
 def test_what_is_said_of_two_steps_is_so(case: tuple[list[Spec], dict[int, str]]) -> None:
     specs, choices = case

@@ -36,7 +36,7 @@ DOCUMENTS = st.one_of(
 EXAMPLES = [plain(load(path.read_text("utf-8"), Findings()))
     for pattern in ("steps-*.yaml", "stages-*.yaml")
     for path in sorted((Path(__file__).parents[4] / "infra" / "workflows").glob(pattern))]
-BOUNDED = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+BOUNDED = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def survives(document: Any) -> None:

@@ -21,7 +21,7 @@ from translator.source import load, plain
 DIALECTS = ["tasks", "agents", "graph"]
 FOLDER = Path(__file__).parents[1]
 EXAMPLES = sorted(FOLDER.glob("*/data/*.*"))
-BOUNDED = settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+BOUNDED = settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -93,7 +93,7 @@ def test_random_json_never_raises(value: Any, frame: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_one_random_edit_of_an_example_never_raises(example: Path, data: st.DataObject) -> None:
     document = load(example.read_text("utf-8"), Findings())
