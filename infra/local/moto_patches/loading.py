@@ -41,6 +41,7 @@ def load_interpreter() -> None:
             events,
             iteration,
             objects,
+            partiql,
             queues,
             services,
             stopping,

@@ -101,7 +101,7 @@ def test_a_page_and_a_table_are_read_and_a_report_is_made(server: Server, monkey
         dynamodb.create_table(
             TableName="prices", KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}], BillingMode="PAY_PER_REQUEST",
             AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}])
-        dynamodb.put_item(TableName="prices", Item={"name": {"S": "salt"}, "n": {"N": "4"}})
+        dynamodb.put_item(TableName="prices", Item={"name": {"S": "tea"}, "n": {"N": "3"}})
 
     registry.register("prepare", prepare)
     result = started("""
@@ -118,14 +118,22 @@ def test_a_page_and_a_table_are_read_and_a_report_is_made(server: Server, monkey
               selector: li
               fields: {name: {xpath: "string(.)"}}
               delay: 0
-          - id: kept
+          - id: keep
             type: query
             depends_on: [page]
-            config: {database: dynamodb, query: "SELECT name, n FROM prices WHERE name = :name", parameters: {name: "{{ steps.page.output.pages[0].elements[1].fields.name }}"}, read_only: true}
+            config:
+              database: dynamodb
+              statements:
+                - {query: "INSERT INTO prices VALUE {'name': ?, 'n': ?, 'of': {'page': [?]}}", parameters: ["{{ steps.page.output.pages[0].elements[1].fields.name }}", 4, "it's ?"]}
+                - {query: "DELETE FROM prices WHERE name = ?", parameters: [tea]}
+          - id: kept
+            type: query
+            depends_on: [keep]
+            config: {database: dynamodb, query: "SELECT name, n, of FROM prices", read_only: true}
           - id: numbers
             type: transform
             depends_on: [kept]
-            config: {operation: map, data: "{{ steps.kept.output.rows }}", script: "return [{**row, 'n': row['n'] + 1} for row in data]"}
+            config: {operation: map, data: "{{ steps.kept.output.rows }}", script: "return [{'name': row['name'], 'n': row['n'] + len(row['of']['page'])} for row in data]"}
           - {id: text, type: transform, depends_on: [numbers], config: {data: "{{ steps.numbers.output }}", output_format: csv}}
           - id: report
             type: aggregate

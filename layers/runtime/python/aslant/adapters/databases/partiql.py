@@ -48,7 +48,11 @@ class DynamoPartiQl:
                 if error_code(error) in _CONFLICTS:
                     raise ConflictError(f"the query of DynamoDB failed: {error_code(error)}") from None
                 raise
-        return [_result([each["Item"]] if "Item" in each else [], request.max_rows, False) for each in answer["Responses"]]
+        told = [*answer.get("Responses", ()), *({} for _ in statements)]  # of writes there may be none
+        return [
+            _result([each["Item"]] if "Item" in each else [], request.max_rows, False)
+            for each, _ in zip(told, statements, strict=False)
+        ]
 
     def _statement(self, query: str, values: Any, read_only: bool) -> dict[str, Any]:
         from boto3.dynamodb.types import TypeSerializer
