@@ -143,6 +143,10 @@ class MemoryExecutions:
     def steps(self, tenant: str, id: str, *, outputs: bool = False) -> tuple[StepRecord, ...]:
         return tuple(step if outputs else replace(step, output=None) for step in self._of(tenant, id, "step"))
 
+    def earlier_steps(self, tenant: str, id: str) -> tuple[StepRecord, ...]:
+        items = self.items.get((tenant, id), {})
+        return tuple(replace(items[key], output=None) for key in sorted(items) if key[0] == "aside")
+
     def asides(self, tenant: str, id: str) -> list[tuple[int, str]]:
         """Run and label of what was set aside."""
         items = self.items.get((tenant, id), {})

@@ -210,6 +210,9 @@ def test_setting_aside_moves_chosen_records_of_earlier_runs(store, small_transac
     # The step runs anew, and may be set aside again for another run.
     put_step(store, StepKey("acme", "x", "loop", (0,)), run=2, output="again")
     assert store.set_aside("acme", "x", run=3, chosen=lambda step: step.label == "loop[0]") == 1
+    earlier = [(one.label, one.run, one.output) for one in store.earlier_steps("acme", "x")]
+    assert sorted(earlier) == sorted([*((f"loop[{number}]", 1, None) for number in range(12)), ("loop[0]", 2, None)])
+    assert store.earlier_steps("acme", "y") == store.earlier_steps("other", "x") == ()
 
 
 def test_settling_marks_what_is_still_as_it_was_read(store):

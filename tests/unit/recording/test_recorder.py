@@ -9,6 +9,7 @@ import pytest
 
 from aslant.executions.records import Execution, Failure, Run, StepRecord
 from aslant.executions.states import Status
+from aslant.executions.view import Views
 from aslant.notices import notice_of, read_notice
 from aslant.recording import Recorder
 from tests.unit.recording.fakes import (
@@ -164,17 +165,25 @@ def test_a_run_that_starts_after_its_pause_is_stopped(recorder: Recorder, store:
     assert machines.stopped == [arn("e1")]
 
 
-def test_transitions_of_all_runs_count(recorder: Recorder, store: MemoryStore, machines: FakeMachines) -> None:
+def test_transitions_of_all_runs_count_and_what_was_set_aside(
+    recorder: Recorder, store: MemoryStore, machines: FakeMachines
+) -> None:
     execution = started(store, "paused")
+    store.put_step("acme", "e1", step("fetch", usage={"billed_ms": 100, "tokens_in": 7, "cost_usd": 0.5}))
     machines.histories[arn("e1")] = history("ABORTED")
     record(recorder, notice("ABORTED"))
     machines.histories[arn("e1-r2")] = history("SUCCEEDED")
+    store.set_aside("acme", "e1", run=2, chosen=lambda one: one.step == "fetch")
+    store.put_step("acme", "e1", step("fetch", run=2, usage={"billed_ms": 30, "tokens_in": 2, "cost_usd": 0.25}))
     current = store.executions["acme", "e1"]
     store.transition(current, replace(current, status="running", run=2, arn=arn("e1-r2")), by="ada",
                      run=Run(2, arn("e1-r2"), MACHINE, "1.0.0", "resume", "ada", T0))
     ended = record(recorder, notice("SUCCEEDED", 2))
     assert ended is not None and ended.usage["state_transitions"] == 3 + 4
+    assert (ended.usage["tokens_in"], ended.usage["lambda_ms"]) == (9, 130) and ended.usage["cost_usd"] > 0.75
     assert execution.usage == {}
+    seen = Views(store, machines, FakeReleases(RELEASE), lambda: T0).view("acme", "e1")
+    assert seen.usage == ended.usage
 
 
 def test_a_notice_of_an_earlier_run_ends_only_that(recorder: Recorder, store: MemoryStore) -> None:

@@ -303,7 +303,9 @@ class Recorder:
             return None
 
     def _usage(self, execution: Execution, ended: Run) -> dict[str, float]:
-        steps = self.store.steps(execution.tenant, execution.id)
+        steps = [
+            *self.store.steps(execution.tenant, execution.id), *self.store.earlier_steps(execution.tenant, execution.id)
+        ]
         others = self.store.runs(execution.tenant, execution.id)
         transitions = ended.transitions + sum(run.transitions for run in others if run.number != ended.number)
         return prices.totals(steps, transitions)

@@ -126,6 +126,9 @@ class DynamoExecutions:
         only = {} if outputs else _WITHOUT_OUTPUT
         return tuple(self._step(tenant, row, outputs) for row in self._records(tenant, id, **only))
 
+    def earlier_steps(self, tenant: str, id: str) -> tuple[StepRecord, ...]:
+        return tuple(record_of(row) for row in self._all(tenant, id, f"{keys.ASIDE}#", **_WITHOUT_OUTPUT))
+
     def set_aside(self, tenant: str, id: str, *, run: int, chosen: Callable[[StepRecord], bool]) -> int:
         moved = 0
         for _ in range(_AGAIN):

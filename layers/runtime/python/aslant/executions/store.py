@@ -58,6 +58,9 @@ class ExecutionStore(Protocol):
     def steps(self, tenant: str, id: str, *, outputs: bool = False) -> tuple[StepRecord, ...]:
         """All step records, by step and iteration."""
 
+    def earlier_steps(self, tenant: str, id: str) -> tuple[StepRecord, ...]:
+        """Records that were set aside, without outputs: what they took was taken all the same."""
+
     def set_aside(self, tenant: str, id: str, *, run: int, chosen: Callable[[StepRecord], bool]) -> int:
         """Moves records of runs before number `run` out of the way, the newest first; gives how many.
 

@@ -146,12 +146,13 @@ class Views:
         done, total = counted(step.status for root in steps if release is None or root.step in release["steps"]
             for step in root.walk())
         transitions = sum(run.transitions for run in runs) + (history.transitions if history is not None else 0)
+        taken = [*records.values(), *(self.store.earlier_steps(tenant, id) if execution.run > 1 else ())]
         working, paused = _times(execution, self.store.transitions(tenant, id), self.clock())
         return ExecutionView(
             execution=execution, substate=_substate(execution, every), steps=steps,
             done=done, total=total,
-            duration=working, paused=paused, cost=prices.cost(records.values(), transitions),
-            usage=prices.totals(records.values(), transitions), runs=runs, children=children,
+            duration=working, paused=paused, cost=prices.cost(taken, transitions),
+            usage=prices.totals(taken, transitions), runs=runs, children=children,
         )
 
     def _answers(self, execution: Execution, records: Iterable[StepRecord]) -> Mapping[Place, Answered]:
