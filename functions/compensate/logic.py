@@ -105,7 +105,7 @@ def _standing(run: StepRun, store: ExecutionStore, wanted: Mapping[str, Mapping[
     stopped = {place: 1000 * child.changed_at for place, child in mine.items() if child.status in ("cancelled", "completed")}
     doing = [
         record.label for record in records
-        if record.status == "running" and not record.native and record.step in wanted
+        if record.status in ("running", "failed") and not record.native and record.step in wanted
         and (record.lease_until or 0) > 1000 * now
     ]
     doing += [

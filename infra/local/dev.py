@@ -195,9 +195,8 @@ def _free_leases(cloud: LocalCloud, settings: Settings) -> None:
     """Ends the leases of steps: whoever held one ended with the last process."""
     dynamodb: Any = cloud.client("dynamodb")
     pages = dynamodb.get_paginator("scan").paginate(
-        TableName=settings.executions_table, FilterExpression="begins_with(sk, :step) AND #status = :running",
-        ProjectionExpression="pk, sk", ExpressionAttributeNames={"#status": "status"},
-        ExpressionAttributeValues={":step": {"S": "step#"}, ":running": {"S": "running"}},
+        TableName=settings.executions_table, FilterExpression="begins_with(sk, :step) AND attribute_exists(lease_until)",
+        ProjectionExpression="pk, sk", ExpressionAttributeValues={":step": {"S": "step#"}},
     )  # fmt: skip
     for key in [row for page in pages for row in page["Items"]]:
         dynamodb.update_item(

@@ -225,6 +225,26 @@ def test_settling_marks_what_is_still_as_it_was_read(store):
     assert [(one.step, one.settled) for one in store.steps("acme", "x")] == [("a", True), ("b", False)]
 
 
+def test_an_attempt_that_never_said_so_has_failed_but_keeps_its_lease(aws):
+    from aslant.adapters.dynamo_steps import DynamoSteps
+    from tests.unit.executions.conftest import fresh_table
+
+    store = fresh_table()
+    store.create(execution(), {"input": 1}, RUN)
+    steps, key, now = DynamoSteps("us-east-1", TABLE, store.artifacts), StepKey("acme", "x", "a"), T0 * 1000
+    _, began = steps.begin(key, type="skill", run=1, owner="killed", now=now, lease_until=now + 1000)
+    lost = replace(began, status="failed", finished_at=now + 10, error=Failure("Gone", "without a word", "a", ()))
+    store.fail_lost("acme", "x", [replace(lost, total_attempts=7), lost])
+    (found,) = store.steps("acme", "x")
+    assert (found.status, found.error, found.lease_until) == ("failed", lost.error, now + 1000)
+    assert steps.begin(key, type="skill", run=1, owner="early", now=now + 500, lease_until=now + 999)[0] is False
+    assert steps.begin(key, type="skill", run=2, owner="next", now=now + 1001, lease_until=now + 2000)[0] is True
+    store.fail_lost("acme", "x", [lost])  # too late: somebody else has it
+    assert store.steps("acme", "x")[0].status == "running"
+    # Whoever finishes after all has finished.
+    assert steps.finish(key, began, now=now + 1500, output=1, usage={}).status == "completed"
+
+
 def test_native_records_never_replace_those_of_functions(store, small_transactions):
     _, made = store.create(execution(), {"input": 1}, RUN)
     put_step(store, StepKey("acme", "x", "a"), output="mine")

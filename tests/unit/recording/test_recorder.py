@@ -10,6 +10,8 @@ import pytest
 from aslant.executions.records import Execution, Failure, Run, StepRecord
 from aslant.executions.states import Status
 from aslant.executions.view import Views
+from aslant.history.native import record_run
+from aslant.history.steps import StepHistory
 from aslant.notices import notice_of, read_notice
 from aslant.recording import Recorder
 from tests.unit.recording.fakes import (
@@ -118,6 +120,29 @@ def test_a_failure_names_its_step(recorder: Recorder, store: MemoryStore, machin
     assert (pay.status, pay.native, pay.error) == ("failed", True, Failure("HttpError", "no money", "pay", ()))
     # what the run never came to has no record
     assert "refuse" not in {each.step for each in store.steps("acme", "e1")}
+
+
+def test_a_step_that_was_killed_at_its_last_attempt_has_failed(
+    recorder: Recorder, store: MemoryStore, machines: FakeMachines
+) -> None:
+    execution = started(store)
+    lease = T0 * 1000 + 900_000_000
+    begun = replace(step("pay", "running", run=1), finished_at=None, lease_until=lease)
+    store.put_step("acme", "e1", begun)
+    store.put_step("acme", "e1", replace(begun, step="fetch"))  # whose end the machine took for a success
+    machines.histories[arn("e1")] = history("FAILED", error="Runtime.ExitError")
+    for _ in range(2):
+        record(recorder, notice("FAILED"))
+    found = {one.step: one for one in store.steps("acme", "e1")}
+    pay = found["pay"]
+    assert (pay.status, pay.native, pay.error) == ("failed", False, Failure("Runtime.ExitError", "no money", "pay", ()))
+    assert pay.lease_until == lease, "it may still be at work"
+    assert pay.finished_at == T0 * 1000 + 1_100_000 and found["fetch"].status == "running"
+    # What a later run has begun meanwhile is none of an earlier run's business.
+    store.put_step("acme", "e1", replace(begun, run=2))
+    record_run(store, execution, StepHistory.of(RELEASE["steps"], RELEASE["states"], history("FAILED", error="E")),
+               run=Run(1, arn("e1"), MACHINE, "1.0.0", "start", "ada", T0), completed=False, at=T0, now=T0)
+    assert {one.step: one.status for one in store.steps("acme", "e1")}["pay"] == "running"
 
 
 @pytest.mark.parametrize(("end", "status", "error"), [

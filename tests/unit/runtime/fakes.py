@@ -38,8 +38,8 @@ class MemorySteps:
             if before is not None:
                 if before.status == "running" and before.owner == owner:
                     return True, before
-                over = before.status == "running" and (before.lease_until or 0) < now
-                free = before.run <= run and not before.settled and (before.status in ("failed", "skipped") or over)
+                over = before.status in ("running", "failed") and (before.lease_until or 0) < now
+                free = before.run <= run and not before.settled and (before.status == "skipped" or over)
                 if not free:
                     return False, copy.deepcopy(before)
             counted = self._counts[key, run] = self._counts.get((key, run), 0) + 1

@@ -67,7 +67,7 @@ class Lease:
             mine, record = self._begin()
             if mine or record.settled or record.status == "completed":
                 return record
-            if record.status != "running" or record.run > self.run:
+            if record.status not in ("running", "failed") or record.run > self.run:
                 raise StepInProgress(f"run {record.run} of the execution has this step now")
             pause = min(_POLL, self.limit / 20)
             # The machine stops listening at the deadline, and its clock started before ours.

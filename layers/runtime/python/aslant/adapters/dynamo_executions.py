@@ -18,7 +18,7 @@ from aslant.adapters.dynamo_steps import INLINE, item_of, left_by, read_output, 
 from aslant.adapters.execution_items import changes, columns, indexed, key_of, record
 from aslant.contracts import Json
 from aslant.errors import ConflictError, NotFoundError
-from aslant.executions.records import Checkpoint, Child, Execution, Run, StepRecord, Transition
+from aslant.executions.records import Checkpoint, Child, Execution, Failure, Run, StepRecord, Transition
 from aslant.executions.store import NOTHING
 from aslant.ports import Artifacts
 from aslant.values import compact
@@ -153,6 +153,19 @@ class DynamoExecutions:
             self._once(
                 "settling a failure", keys.step(tenant, id, step.step, step.iteration),
                 UpdateExpression="SET settled = :yes", **_unchanged(step, {":yes": {"BOOL": True}}),
+            )
+
+    def fail_lost(self, tenant: str, id: str, records: Iterable[StepRecord]) -> None:
+        for step in records:
+            failure = step.error or Failure("Failed", "")
+            condition = _unchanged(replace(step, status="running"), {
+                ":failed": {"S": "failed"}, ":at": {"N": str(step.finished_at)}, ":error": {"S": failure.error},
+                ":message": {"S": failure.message},
+            })  # fmt: skip
+            condition["ExpressionAttributeNames"] |= {"#error": "error", "#message": "message"}
+            self._once(
+                "noting a failure", keys.step(tenant, id, step.step, step.iteration),
+                UpdateExpression="SET #status = :failed, finished_at = :at, #error = :error, #message = :message", **condition,
             )
 
     def record_native(self, execution: Execution, records: Sequence[StepRecord], *, now: int) -> None:

@@ -31,10 +31,11 @@ _KEEP = 90 * 24 * 3600  # seconds after the last begin or end
 
 # A record may be begun when there is none, when it was set aside, when it failed and the workflow did not go on after that,
 # when it was skipped by an earlier run, or when nobody has a lease any more: nobody ever had one on what the history tells
-# of a step that a stop interrupted. Never by a run that is not the latest.
+# of a step that a stop interrupted. A failure that only the history told of leaves the lease to who may still be at work.
+# Never by a run that is not the latest.
 _MAY_BEGIN = (
     "attribute_not_exists(pk) OR (#run <= :run AND attribute_not_exists(settled)"
-    " AND (#status IN (:failed, :skipped, :aside) OR (#status = :running AND"
+    " AND (#status IN (:skipped, :aside) OR (#status IN (:running, :failed) AND"
     " (attribute_not_exists(lease_until) OR lease_until < :now))))"
 )
 _BEGIN = (

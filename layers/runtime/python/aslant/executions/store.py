@@ -70,6 +70,9 @@ class ExecutionStore(Protocol):
     def settle(self, tenant: str, id: str, records: Iterable[StepRecord]) -> None:
         """Marks failures as ones that the workflow went on after, unless they were begun again meanwhile."""
 
+    def fail_lost(self, tenant: str, id: str, records: Iterable[StepRecord]) -> None:
+        """Notes that attempts failed which never said so, unless they did meanwhile. Their leases stay: they may be at work."""
+
     def record_native(self, execution: Execution, records: Sequence[StepRecord], *, now: int) -> None:
         """Stores what native states did (`native` is set), but never over the record of a step's function.
 

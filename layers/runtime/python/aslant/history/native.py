@@ -48,9 +48,19 @@ def record_run(
     What had ended in an earlier run and was only passed through again keeps its times, attempts and run; a container does
     if nothing inside of it ended in this one. What really ended now keeps the earliest start. `late`: later runs may have
     told of it by now; so only what nothing is known of is added.
+
+    What a function left running when it was killed has failed, if the machine took it so.
     """
     history.finish(completed=completed, at=datetime.fromtimestamp(at / 1000, UTC))
     before = {(step.step, step.iteration): step for step in store.steps(execution.tenant, execution.id)}
+    lost = [
+        replace(step, status="failed", finished_at=max(step.begun_at, micros(seen.ended) or at * 1000), error=_failure(seen))
+        for place, step in before.items()
+        if step.status == "running" and not step.native and (step.run == run.number or step.run < run.number and not late)
+        and (seen := history.seen.get(place)) is not None and seen.status == "failed"
+    ]
+    if lost:
+        store.fail_lost(execution.tenant, execution.id, lost)
     known = {
         place for place, step in before.items()
         if not step.native or step.run > run.number or (late and step.status != "running")
@@ -113,16 +123,18 @@ def _continued(record: StepRecord, earlier: StepRecord | None, entered: int | No
 def _record(seen: SeenStep, status: StepStatus, run: int, at: int) -> StepRecord:
     ended = micros(seen.ended) or at
     started = micros(seen.started) or ended
-    failure = None
-    if status == "failed":
-        failure = Failure(seen.error or "Failed", seen.message[:_MAX_MESSAGE], seen.step, seen.iteration)
     return StepRecord(
         step=seen.step, iteration=seen.iteration, status=status, type=seen.type, run=run, attempts=seen.attempts,
         total_attempts=seen.attempts, started_at=started, begun_at=started,
         finished_at=None if status == "running" else max(started, ended),
-        output={"outcome": seen.outcome} if seen.outcome else _small(seen.output), error=failure, native=True,
+        output={"outcome": seen.outcome} if seen.outcome else _small(seen.output),
+        error=_failure(seen) if status == "failed" else None, native=True,
         outcome=seen.outcome,
     )
+
+
+def _failure(seen: SeenStep) -> Failure:
+    return Failure(seen.error or "Failed", seen.message[:_MAX_MESSAGE], seen.step, seen.iteration)
 
 
 def _small(output: Any) -> Any:
