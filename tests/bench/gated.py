@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from tests.bench.machines import Machine, Run
 from tests.bench.simulator import ideal
 from tests.bench.strategies import Graph, drawn_graphs, layered, load, scattered
-from translator.asl.estimate import byte_size
+from translator.asl.estimate import byte_size, estimate
+from translator.asl.limits import measures
 from translator.pipeline import Compilation, Source, compile_sources
 
 
@@ -135,14 +136,23 @@ def large(steps: int) -> None:
     draw = random.Random(1)
     shapes = {"layers": layered(steps, 10, 2, draw), "scattered": scattered(steps, draw)}
     for shape, preds in shapes.items():
-        started = time.process_time()
-        (one,) = compile_sources([Source(definition(preds, "exact"))])
-        taken = time.process_time() - started
-        machines = (one.definition, *one.parts.values())
-        print(
-            f"  {steps:,} steps, {shape}: {taken:.1f} s, {len(machines)} machines of at most"
-            f" {max(map(byte_size, machines)):,} bytes, {sum(each.tokens for each in one.arrangements):,} tokens"
-        )
+        seconds = [draw.lognormvariate(3, 1) for _ in preds]
+        for strategy in ("auto", "exact"):
+            started = time.process_time()
+            (one,) = compile_sources([Source(definition(preds, strategy))])
+            taken = time.process_time() - started
+            machines = (one.definition, *one.parts.values())
+            if beyond := [str(each) for machine in machines for each in measures(machine) if each.exceeded]:
+                raise SystemExit(f"beyond AWS's limits: {beyond}")
+            run = _run(one, seconds)
+            if len(run.status) < steps:
+                raise SystemExit(f"{len(run.status):,} of {steps:,} steps ran")
+            print(
+                f"  {steps:,} steps, {shape}, {strategy}: {taken:.1f} s, {len(machines)} machines of at most"
+                f" {max(map(byte_size, machines)):,} bytes and {max(estimate(each).cost.events[1] for each in machines):,} events,"
+                f" {sum(each.tokens for each in one.arrangements):,} tokens; all steps run, makespan by ideal"
+                f" {run.makespan / ideal(preds, seconds)[1]:.4f}", flush=True,
+            )
 
 
 if __name__ == "__main__":

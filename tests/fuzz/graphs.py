@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 
-from tests.unit.gates.test_simulated import check_one
+from tests.unit.gates.test_simulated import check_one, check_turns
 
 _RUNS = 10  # of each graph
 
@@ -20,6 +20,8 @@ def main() -> None:
         strategy = ("exact", "exact", "chains", "barriers", "levels")[number % 5]
         try:
             check_one(random.Random(seed), strategy, _RUNS)
+            if number % 5 == 1:
+                check_turns(random.Random(seed), 1 + number // 5 % 4)
         except BaseException:
             print(f"seed {seed}, strategy {strategy}")
             raise

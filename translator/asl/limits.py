@@ -120,6 +120,8 @@ def _one(
     for key in _TEMPLATES if heavy else ():
         if key in state:
             yield Measure(f"bytes of {key}", name, byte_size(state[key]), MAX_DATA)
+    if state["Type"] == "Task" and not {"TimeoutSeconds", "TimeoutSecondsPath"} & state.keys():
+        yield Measure("tasks that wait for ever", name, 1, 0)  # AWS's own limit is 99,999,999 seconds
     for variable in assigned:
         if len(variable) >= NEAR * MAX_NAME:
             yield Measure("characters of a variable's name", name, len(variable), MAX_NAME)

@@ -13,7 +13,7 @@ from translator.pipeline import Source as Text
 from translator.pipeline import check_sources, compile_source
 
 PASS = {"Type": "Pass", "End": True}
-TASK = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Arguments": {}, "End": True}
+TASK = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Arguments": {}, "TimeoutSeconds": 60, "End": True}
 
 
 def machine(**states: Any) -> dict[str, Any]:
@@ -29,13 +29,15 @@ def found(definition: Any, **more: Any) -> list[str]:
     return [str(one) for one in measures(definition, **more) if one.exceeded]
 
 
-OTHER = {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution.sync:2", "Arguments": {}, "End": True}
+OTHER = TASK | {"Resource": "arn:aws:states:::states:startExecution.sync:2", "Arguments": {}}
 READS = {"Type": "Pass", "Output": "{% $a & 'not $b' & \"nor $c\" & $own %}", "Assign": {"own": 1}, "End": True}
 BEFORE = {"Type": "Pass", "Assign": {"a": 1, "b": 2, "c": 3}, "Next": "l"}
 
 
 @pytest.mark.parametrize(("definition", "told"), [
     (machine(a=PASS), []),
+    (machine(a=TASK), []),
+    (machine(a={key: value for key, value in TASK.items() if key != "TimeoutSeconds"}), ["'a': tasks that wait for ever: 1 of 0"]),
     (machine(**{"n" * 80: PASS}), []),
     (machine(**{"n" * 81: PASS}), ["characters of a state's name: 81 of 80"]),
     (machine(a={"Type": "Parallel", "Branches": [machine(a=PASS)], "End": True}), ["'a': states of one name: 2 of 1"]),

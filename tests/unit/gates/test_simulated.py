@@ -65,34 +65,37 @@ def test_random_graphs_fail_skip_and_go_on_as_the_rules_say(strategy: str) -> No
         check_one(random.Random(seed), strategy)
 
 
+def check_turns(draw: random.Random, limit: int) -> None:
+    """Runs one random graph with failures and skips; a place is free only while nothing that could run waits for one."""
+    preds = drawn(draw)
+    skips = frozenset(step for step in range(len(preds)) if draw.random() < 0.15)
+    fails = frozenset(step for step in range(len(preds)) if step not in skips and draw.random() < 0.15)
+    text = definition(preds, skips=skips).replace("settings: {", f"settings: {{max_parallel: {limit}, ")
+    (compiled,) = compile_sources([Source(text)], fused=False)
+    seconds = [draw.lognormvariate(0, 1) for _ in preds]
+    about = f"{preds} skips {sorted(skips)} fails {sorted(fails)} at most {limit}"
+    late = simulate(compiled, seconds, fails, skips, hop=lambda: draw.expovariate(1.0))
+    run = simulate(compiled, seconds, fails, skips)
+    for one in (late, run):
+        assert one.makespan >= 0, f"something waits for ever: {about}"
+        assert one.most <= limit, about
+        assert one.status == {
+            f"s{step}": "skipped" if step in skips else "failed" if step in fails else "completed" for step in range(len(preds))
+        }, about
+        assert all(one.end[f"s{first}"] <= one.start[f"s{step}"] for step, before in enumerate(preds) for first in before), about
+    began = {step: run.start[f"s{step}"] for step in range(len(preds)) if step not in skips}
+    for step, start in began.items() if limit > 1 else ():
+        ready = max((run.end[f"s{one}"] for one in preds[step]), default=0.0)
+        others = [(run.start[f"s{one}"], run.end[f"s{one}"]) for one in began if one != step]
+        moments = [ready, *(end for _, end in others if ready < end < start)]
+        for at in moments if ready < start else ():
+            assert sum(first <= at < end for first, end in others) >= limit, f"s{step} waits for nothing at {at}: {about}"
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_so_many_steps_run_at_once_and_no_place_stays_free(limit: int) -> None:
-    """In random graphs with failures and skips; a place is free only while nothing that could run waits for one."""
     for seed in range(30):
-        draw = random.Random(seed)
-        preds = drawn(draw)
-        skips = frozenset(step for step in range(len(preds)) if draw.random() < 0.15)
-        fails = frozenset(step for step in range(len(preds)) if step not in skips and draw.random() < 0.15)
-        text = definition(preds, skips=skips).replace("settings: {", f"settings: {{max_parallel: {limit}, ")
-        (compiled,) = compile_sources([Source(text)], fused=False)
-        seconds = [draw.lognormvariate(0, 1) for _ in preds]
-        about = f"{preds} skips {sorted(skips)} fails {sorted(fails)} at most {limit}"
-        late = simulate(compiled, seconds, fails, skips, hop=lambda draw=draw: draw.expovariate(1.0))
-        run = simulate(compiled, seconds, fails, skips)
-        for one in (late, run):
-            assert one.makespan >= 0, f"something waits for ever: {about}"
-            assert one.most <= limit, about
-            assert one.status == {
-                f"s{step}": "skipped" if step in skips else "failed" if step in fails else "completed" for step in range(len(preds))
-            }, about
-            assert all(one.end[f"s{first}"] <= one.start[f"s{step}"] for step, before in enumerate(preds) for first in before), about
-        began = {step: run.start[f"s{step}"] for step in range(len(preds)) if step not in skips}
-        for step, start in began.items() if limit > 1 else ():
-            ready = max((run.end[f"s{one}"] for one in preds[step]), default=0.0)
-            others = [(run.start[f"s{one}"], run.end[f"s{one}"]) for one in began if one != step]
-            moments = [ready, *(end for _, end in others if ready < end < start)]
-            for at in moments if ready < start else ():
-                assert sum(first <= at < end for first, end in others) >= limit, f"s{step} waits for nothing at {at}: {about}"
+        check_turns(random.Random(seed), limit)
 
 
 N = definition([[], [], [0], [0, 1], [1, 2]])
