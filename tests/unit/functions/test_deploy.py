@@ -11,7 +11,7 @@ import pytest
 from aslant import bootstrap, clusters
 from aslant.adapters.ecs import AwsEcs
 from aslant.adapters.eks import eks_access
-from aslant.errors import SecretNotFound, StepTypeUnavailable, ValidationError
+from aslant.errors import NetworkError, SecretNotFound, StepTypeUnavailable, ValidationError
 from aslant.http_ports import HttpResponse
 from aslant.kubernetes import Access, Kubernetes, objects
 from aslant.secrets import Redactor
@@ -248,3 +248,17 @@ def test_answers_that_no_cluster_gives(use, failure, body, name, kinds):
 def test_manifests_that_are_hostile(text, words):
     with pytest.raises(ValidationError, match=words):
         objects(text)
+
+
+@pytest.mark.parametrize(("status", "name"), [(403, "AuthorizationError"), (429, "RateLimited"), (503, "ServerError"), (None, "NetworkError")])
+def test_a_cluster_that_refuses(use, failure, status, name):
+    class Refusing:
+        def send(self, request):
+            if status is None:
+                raise NetworkError("the connection failed")
+            body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "no", "code": status}
+            return HttpResponse(status, {"content-type": "application/json"}, json.dumps(body).encode(), request.url)
+
+    use(Refusing())
+    assert failure(deploy, "deploy", {"manifest": SHOP})[0] == name
+    assert failure(scale, "scale", {"resource": "deployment/shop", "replicas": 2})[0] == name
