@@ -88,6 +88,8 @@ def _jobs(channel: str, config: NotifyConfig, run: Sender, ports: Ports) -> list
         topic = config.topic or settings.notify_topic
         if not topic:
             raise ValidationError("sns needs a `topic`")
+        if not text:
+            raise ValidationError("sns needs a `message`")  # it takes no empty one; the local cloud would
         return [("sns", topic, lambda: ports.topics().publish(topic, _subject(config.subject), text))]
     if channel == "email":
         return _emails(config, text, settings.email_from, ports)
