@@ -104,7 +104,8 @@ def test_several_channels_are_all_tried_and_the_first_failure_is_told(run, failu
 
 
 @pytest.mark.parametrize(("config", "words"), [
-    ({"channel": "sns"}, "needs a `topic`"), ({"topic": "arn:aws:sns:us-east-1:1:t"}, "needs a `message`"), ({"channel": "slack"}, "needs a `url`"), ({"channel": "webhook"}, "needs a `url`"),
+    ({"channel": "sns"}, "needs a `topic`"), ({"topic": "arn:aws:sns:us-east-1:1:t", "message": ""}, "needs a `message`"),
+    ({"channel": "slack"}, "needs a `url`"), ({"channel": "webhook"}, "needs a `url`"),
     ({"channel": "email", "to": "a@example.com"}, "ASLANT_EMAIL_FROM"), ({"channel": []}, "no recipient"),
     ({"channel": "pigeon"}, "must be one of"),
     ({"channel": "webhook", "url": "http://127.0.0.1/", "headers": {"A": "b\r\nC: d"}}, "line break"),
