@@ -36,8 +36,9 @@ setup: .venv/.ready
 demo: .venv/.ready
 	$(RUN) -m infra.cli.demo
 
+# Bytecode is kept whatever the environment says: without, each worker and each process that a test starts compiles everything.
 test: .venv/.ready tests/fuzz/node/node_modules/.ready infra/node/node_modules/.ready
-	$(RUN) -m pytest -n $${TEST_WORKERS:-3} --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $${TEST_WORKERS:-3} --dist worksteal
 
 test-services: .venv/.ready infra/node/node_modules/.ready
 	tests/services/install.sh
@@ -65,6 +66,7 @@ fuzz: .venv/.ready tests/fuzz/node/node_modules/.ready
 	$(RUN) -m tests.fuzz.definitions --cases 2000 --seed $(SEED)
 	$(RUN) -m tests.fuzz.workflows --cases 2000 --seed $(SEED)
 	$(RUN) -m tests.fuzz.graphs --runs 100000 --seed $(SEED)
+	EXAMPLES=2000 $(RUN) -m pytest --timeout 3600 tests/fuzz/test_steps.py
 
 bench: .venv/.ready
 	$(RUN) -m tests.bench
