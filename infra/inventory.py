@@ -28,6 +28,8 @@ class Right(StrEnum):
     """What a function may do beside logging and tracing. The CDK app says what each is in IAM's words."""
 
     EXECUTIONS = "executions"    # read and write the table of executions
+    LOOK = "look"                # read it only
+    FORGET = "forget"            # delete from it
     CATALOG = "catalog"          # read the catalog
     PUBLISH = "publish"          # write the catalog
     SPEND = "spend"              # count what models cost, in the catalog
@@ -129,7 +131,7 @@ def _service(
 
 
 SERVICES: tuple[FunctionSpec, ...] = (
-    _service(PUBLISH_EVENTS, "publish_events", Right.BUS, Right.EXECUTIONS, Right.CATALOG, Right.ARTIFACTS),
+    _service(PUBLISH_EVENTS, "publish_events", Right.BUS, Right.LOOK, Right.CATALOG, Right.ARTIFACTS),
     _service(RECORD_EXECUTION, "record_execution", *_ENGINE, memory=1024, timeout=300, asynchronous=True),
     _service(
         approvals.FUNCTION, "approvals", Right.EXECUTIONS, Right.ARTIFACTS, Right.SEAL, Right.TIMERS, Right.CALLBACKS, *_TELL,
@@ -139,11 +141,11 @@ SERVICES: tuple[FunctionSpec, ...] = (
     _service(triggers.FUNCTION, "start_execution", *_ENGINE, asynchronous=True),
     _service(triggers.ROUTER, "route_event", *_ENGINE),
     _service(
-        completions.FUNCTION, "notify_completion", Right.EXECUTIONS, Right.ARTIFACTS, Right.SECRETS, timeout=300
+        completions.FUNCTION, "notify_completion", Right.LOOK, Right.ARTIFACTS, Right.SECRETS, timeout=300
     ),
     _service(analytics.FUNCTION, "count_executions", Right.EXECUTIONS, Right.ARTIFACTS, asynchronous=True),
     _service(event_log.FUNCTION, "push_events", Right.EVENT_LOG, Right.CONNECTIONS, asynchronous=True),
-    _service(event_log.STREAM, "stream", Right.EVENT_LOG, Right.CONNECTIONS, Right.EXECUTIONS),  # a WebSocket API calls it
+    _service(event_log.STREAM, "stream", Right.EVENT_LOG, Right.CONNECTIONS, Right.LOOK),  # a WebSocket API calls it
     _service(
         PUBLISH_DEFINITION, "publish_definition", Right.CATALOG, Right.PUBLISH, Right.CREATE_MACHINES, Right.TIMERS,
         memory=1024, timeout=300,
@@ -151,8 +153,8 @@ SERVICES: tuple[FunctionSpec, ...] = (
     _service(REGISTER, "register_workflow", Right.CATALOG, Right.PUBLISH, Right.TIMERS),
     # API Gateway gives up after 30 seconds.
     _service(
-        API, "api", *_ENGINE, Right.PUBLISH, Right.PUBLISHER, Right.SECRETS, Right.LINKS, Right.EVENT_LOG, Right.CONFINE,
-        memory=1024,
+        API, "api", *_ENGINE, Right.PUBLISH, Right.PUBLISHER, Right.SECRETS, Right.LINKS, Right.EVENT_LOG,
+        Right.CONFINE, Right.FORGET, memory=1024,
         timeout=29,
     ),
 )  # fmt: skip

@@ -10,14 +10,14 @@ from constructs import Construct
 from infra.constructs.estate import Store
 from infra.constructs.function import StepOrService
 from infra.constructs.nag import accept_stars
-from infra.constructs.rights import READ, WRITE, allow
+from infra.constructs.rights import DELETE, READ, WRITE, allow
 
 
 def confine(scope: Construct, id: str, store: Store, functions: Sequence[StepOrService]) -> None:
     """Makes it for functions, which assume it as `aslant.session_policy` has it."""
     tables = (store.executions_arn, store.catalog_arn, store.events_arn)
     statements = [
-        allow((*READ, *WRITE), [place for table in tables for place in (table, f"{table}/index/*")]),
+        allow((*READ, *WRITE, *DELETE), [place for table in tables for place in (table, f"{table}/index/*")]),
         allow(("s3:GetObject", "s3:PutObject"), (f"{store.bucket_arn}/*",)),
         allow(("kms:Decrypt", "kms:GenerateDataKey"), (store.key.key_arn,)),
     ]

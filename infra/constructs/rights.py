@@ -14,8 +14,9 @@ from infra.inventory import Right
 from infra.settings import StageSettings
 
 READ = ("dynamodb:GetItem", "dynamodb:Query")
-WRITE = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem")
-_KEYED = frozenset({Right.EXECUTIONS, Right.CATALOG, Right.PUBLISH, Right.SPEND, Right.ARTIFACTS, Right.MESSAGES,
+WRITE = ("dynamodb:PutItem", "dynamodb:UpdateItem")
+DELETE = ("dynamodb:DeleteItem",)
+_KEYED = frozenset({Right.EXECUTIONS, Right.LOOK, Right.CATALOG, Right.PUBLISH, Right.SPEND, Right.ARTIFACTS, Right.MESSAGES,
     Right.EVENT_LOG, Right.CONNECTIONS})  # fmt: skip
 _PROVIDERS = ("anthropic", "amazon", "meta", "mistral", "cohere")
 
@@ -48,10 +49,14 @@ def _rows(right: Right, stack: Stack, store: Store, engine: Engine, settings: St
     match right:
         case Right.EXECUTIONS:
             return [((*READ, *WRITE), (executions, f"{executions}/index/*"), None)]
+        case Right.LOOK:
+            return [(READ, (executions, f"{executions}/index/*"), None)]
+        case Right.FORGET:
+            return [(DELETE, (executions,), None)]
         case Right.CATALOG:
             return [(READ, (catalog, f"{catalog}/index/*"), None)]
         case Right.PUBLISH:
-            return [(WRITE, (catalog,), None)]
+            return [((*WRITE, *DELETE), (catalog,), None)]
         case Right.SPEND:
             return [(("dynamodb:UpdateItem",), (catalog,), None)]
         case Right.ARTIFACTS:

@@ -42,6 +42,7 @@ def formation(cloud: LocalCloud, url: str, register: Register) -> Iterator[None]
     from moto.awslambda.models import EventSourceMapping, LambdaFunction
     from moto.cloudformation import parsing, responses
     from moto.cloudformation.custom_model import CustomModel
+    from moto.cloudformation.models import CloudFormationBackend
     from moto.cloudformation.parsing import ResourceMap
     from moto.core.common_models import CloudFormationModel
     from moto.kms.models import Key
@@ -149,7 +150,13 @@ def formation(cloud: LocalCloud, url: str, register: Register) -> Iterator[None]
             return hashlib.sha256(str(self.definition).encode()).hexdigest()
         return str(self.arn if name == "Arn" else original_attribute(self, name))
 
+    def resolve_parameters(self: Any, instance: Any, incoming_params: Any) -> Any:
+        for name, given in instance.template_dict.get("Parameters", {}).items():  # an earlier value may be the default
+            instance.parameters.setdefault(name, given.get("Default"))
+        return original_parameters(self, instance, incoming_params)
+
     custom_model: Any = CustomModel
+    original_parameters: Any = CloudFormationBackend._resolve_update_parameters
     original_attribute = StateMachine.get_cfn_attribute
     original_key = Key.create_from_cloudformation_json
     original_function = LambdaFunction.create_from_cloudformation_json
@@ -171,6 +178,7 @@ def formation(cloud: LocalCloud, url: str, register: Register) -> Iterator[None]
             (CustomModel, update, _class(update_custom)),
             (CustomModel, "delete", lambda self, account, region: custom("Delete", self, self.properties)),
             (ResourceMap, "update", _update),
+            (CloudFormationBackend, "_resolve_update_parameters", resolve_parameters),
             (responses, "get_stack_from_s3_url", stack_body),
         ):
             if name in vars(owner):

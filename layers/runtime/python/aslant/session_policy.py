@@ -16,9 +16,7 @@ from aslant.settings import Settings
 Json = Any
 
 # No Scan: it would see every tenant's items.
-_TABLE_ACTIONS = (
-    "GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "ConditionCheckItem",
-)  # fmt: skip
+_TABLE_ACTIONS = ("GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem")
 
 
 def session_policy(settings: Settings, tenant: str, *, account: str = "*", partition: str = "aws") -> dict[str, Json]:
