@@ -65,14 +65,13 @@ def overtaken(home: Home, compilations: Sequence[Compilation], settings: Setting
     catalog = bootstrap.catalog(settings)
     same = {one.workflow.id: one for one in compilations if home.published_as(Path(one.source.file)) == digest_of(one)}
     versions: dict[str, str] = {}
-    for id in same:
-        with contextlib.suppress(NotFoundError):
+    kept: set[str] = set()
+    for id, one in same.items():
+        with contextlib.suppress(NotFoundError):  # nothing is known of it, or of what was published
             known = catalog.get(TENANT, id)
             versions[id] = "" if known.status == "archived" else known.published
-    kept = {
-        id for id, version in versions.items()
-        if not version or catalog.definition(TENANT, id, version).sha256 != digest_of(same[id])
-    }  # fmt: skip
+            if not versions[id] or catalog.definition(TENANT, id, versions[id]).sha256 != digest_of(one):
+                kept.add(id)
     while callers := {id for id in versions if id not in kept and kept.intersection(same[id].workflows.values())}:
         kept |= callers
     return {id: versions[id] for id in same if id in kept}
