@@ -54,7 +54,7 @@ def execute(args: argparse.Namespace) -> int:
         return FINDINGS
 
     with connected(args) as target:
-        calls = of_registry(compilations, target.settings, TENANT)
+        calls = of_registry(compilations, target.settings, TENANT, target.functions)
         if calls:
             print_findings(calls, texts(sources), args.format, sys.stderr)
         if exit_code(calls, strict=args.strict):

@@ -8,7 +8,7 @@ import getpass
 import os
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +37,8 @@ _REGION = "us-east-1"
 class Target:
     """`local`: the cloud is on this machine, and whoever asks may answer for everybody.
 
-    `options`: what another command line needs to say to talk to it. `home`: its data directory, where that is known.
+    `options`: what another command line needs to say to talk to it. `home`: its data directory, where that is known, and
+    `functions` then the skills that are Python functions of that process.
     """
 
     settings: Settings
@@ -46,6 +47,7 @@ class Target:
     user: str
     options: str = ""
     home: Home | None = None
+    functions: Collection[str] | None = None
 
     @property
     def executions(self) -> Executions:
@@ -134,7 +136,10 @@ def connected(args: argparse.Namespace) -> Iterator[Target]:
         if address is not None:
             clock.use(lambda: address.clock + (time.time() - address.real) * address.scale, address.scale)
         home = _home(args) if address is not None else None
-        yield Target(Settings.read(), url or "", local, getattr(args, "user", None) or local_user(), same_target(args), home)
+        yield Target(
+            Settings.read(), url or "", local, getattr(args, "user", None) or local_user(), same_target(args), home,
+            address.functions if address is not None else None,
+        )  # fmt: skip
     except NetworkError as error:
         raise UsageError(f"{url or 'AWS'} does not answer ({error})") from None
     except StepError as error:

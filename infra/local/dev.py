@@ -20,7 +20,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from aslant import bootstrap, event_log
+from aslant import bootstrap, event_log, skills
 from aslant.adapters import clients
 from aslant.errors import StepError
 from aslant.executions.records import Execution
@@ -110,7 +110,7 @@ class Dev:
         """Lets commands find it."""
         self.home.announce(Address(
             f"http://127.0.0.1:{self.server.port}", os.getpid(), self.settings.region, self.cloud.clock.scale,
-            self.cloud.clock.now().timestamp(), time.time(),
+            self.cloud.clock.now().timestamp(), time.time(), skills.names(),
         ))  # fmt: skip
 
 

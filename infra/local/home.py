@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,10 @@ class Unusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a running `aslant dev` listens, and its clock: it showed `clock` at `real` (both epoch seconds)."""
+    """Where a running `aslant dev` listens, and its clock: it showed `clock` at `real` (both epoch seconds).
+
+    `functions` are the skills that are Python functions of that process.
+    """
 
     url: str
     pid: int
@@ -35,6 +38,7 @@ class Address:
     scale: float
     clock: float
     real: float
+    functions: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,13 +140,15 @@ def test_what_a_tenant_has_is_checked_before_it_is_published(monkeypatch):
                        SkillSpec(name="off", target="https://off", status="inactive")]}
     monkeypatch.setattr(bootstrap, "skill_store", lambda settings: SimpleNamespace(all=lambda tenant: stored.get(tenant, [])))
     skills.register("here", lambda: 1)
-    names = ("crm", "off", "here", "nowhere")
+    names = ("crm", "off", "here", "there", "nowhere")
     compiled = compile_sources([Source(json.dumps({"dialect": "canonical", "id": "w", "steps": [
         {"id": name, "type": "skill", "config": {"skill": name}} for name in names]}), "w.json")])
-    found = skill_findings.of_registry(compiled, Settings(), "acme")
+    found = skill_findings.of_registry(compiled, Settings(), "acme", ["there"])
     assert {(each.code, str(each.severity), each.message.split("'")[1]) for each in found} == {
         ("R005", "warning", "crm"), ("R003", "error", "off"), ("R007", "warning", "nowhere")}
-    other = skill_findings.of_registry(compiled, Settings(), "other")
+    other = skill_findings.of_registry(compiled, Settings(), "other", ["there"])
     assert sorted((each.code, each.message.split("'")[1]) for each in other) == [("R007", "crm"), ("R007", "nowhere"), ("R007", "off")]
     # Modules that this process does not have hide nothing, and break nothing.
-    assert skill_findings.of_registry(compiled, Settings(skill_modules=("not_in_this_process",)), "acme") == found
+    assert skill_findings.of_registry(compiled, Settings(skill_modules=("not_in_this_process",)), "acme", ["there"]) == found
+    # Whose functions are not known says nothing about skills that may be some.
+    assert [each.code for each in skill_findings.of_registry(compiled, Settings(), "other", None)] == []
