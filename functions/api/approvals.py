@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
@@ -12,6 +13,7 @@ from aslant.access import Caller
 from aslant.approvals.rules import Decision, Person
 from functions.api import models
 from functions.api.request import Cursor, Limit, caller_of
+from functions.api.things import etag_of
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 
@@ -33,10 +35,11 @@ def waiting(
 
 
 @router.get("/approvals/<approval_id>", tags=["approvals"], summary="A request")
-def show(approval_id: str) -> models.ApprovalDocument:
+def show(approval_id: str) -> Response[models.ApprovalDocument]:
     settings, caller = caller_of(router)
     found = bootstrap.approvals(settings).read(caller.tenant, approval_id)
-    return models.ApprovalDocument.model_validate(documents.approval(found))
+    body = models.ApprovalDocument.model_validate(documents.approval(found))
+    return Response(status_code=200, content_type="application/json", body=body, headers={"ETag": etag_of(found)})
 
 
 @router.post("/approvals/<approval_id>/approve", tags=["approvals"], summary="Say yes")

@@ -6,7 +6,7 @@ import base64
 import gzip
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,8 @@ class _Key:
 
 
 @contextmanager
-def served(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Served]:
+def served(folder: Path, patch: pytest.MonkeyPatch, aws: AbstractContextManager[Any] | None = None) -> Iterator[Served]:
+    """`aws` is what boto3 talks to inside: moto as it is, without one."""
     issuer = Issuer(folder)
     keyed = _Key(issuer)
     calls: list[tuple[str, dict[str, Any]]] = []
@@ -134,7 +135,7 @@ def served(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Served]:
             calls.append((name, dict(payload)))
             return publish(dict(payload), None) if name == "aslant-publish-definition" else None
 
-    with moto_aws(patch):
+    with aws or moto_aws(patch):
         patch.setenv("ASLANT_TOKEN_ISSUER", ISSUER)
         patch.setenv("ASLANT_TOKEN_KEYS", "unused")
         patch.setenv("ASLANT_PUBLIC_URL", "https://api.example.com")

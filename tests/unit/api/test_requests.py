@@ -63,6 +63,15 @@ def test_a_control_with_an_old_etag_changes_nothing(api: Served) -> None:
     assert api.call("POST", f"/executions/{id}/cancel", {}, headers={"If-Match": "mine"}).status == 422
 
 
+def test_an_answer_to_a_request_that_has_changed(api: Served) -> None:
+    api.workflow("asking")
+    asked = api.approval(api.execution("asking"), requester="bob")
+    seen = api.call("GET", f"/approvals/{asked}").headers["ETag"]
+    assert api.call("POST", f"/approvals/{asked}/reject", {}, headers={"If-Match": seen}).status == 200
+    late = api.call("POST", f"/approvals/{asked}/approve", {}, user="cleo", headers={"If-Match": seen})
+    assert late.status == 412
+
+
 def test_publishing_with_an_old_etag(api: Served) -> None:
     api.workflow("published", published=False)
     seen = api.call("GET", "/workflows/published").headers["ETag"]
