@@ -210,10 +210,19 @@ def _check_ids(reads: Sequence[_Read]) -> None:
         if first is not read.workflow:
             read.findings.add(
                 rules.DUPLICATE_WORKFLOW,
-                f"two of the definitions have the id {read.workflow.id!r}",
-                read.workflow.at,
-                related=(("the other one", first.at),),
+                f"{_named(first)} has the id {read.workflow.id!r} too",
+                _id_at(read.workflow),
             )
+
+
+def _id_at(workflow: Workflow) -> Position:
+    """Where the id stands, or the name that it is made from."""
+    source = workflow.source
+    return next((source.at(key) for key in ("id", "name") if isinstance(source, Map) and source.get(key)), workflow.at)
+
+
+def _named(workflow: Workflow) -> str:
+    return workflow.at.file or "another definition"
 
 
 def _check(

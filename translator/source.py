@@ -47,6 +47,7 @@ _ESCAPED_PAIR = re.compile(
 
 
 _BARE_HOLE = re.compile(r"(?<=[:\-] )\s*\$?\{\{.*\}\}(?:(?! #).)*|\$?\{\{.*?\}\}")
+_HOLE_WITHIN = re.compile(r"\$?\{\{.*?\}\}[^,\]}]*")
 
 
 class Map(dict[str, Any]):
@@ -113,6 +114,16 @@ def position_of(root: Any, path: tuple[str | int, ...]) -> Position:
         else:
             break
     return found
+
+
+def value_at(root: Any, path: tuple[str | int, ...]) -> Any:
+    """The value at `path`, None when there is none."""
+    for part in path:
+        try:
+            root = root[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return root
 
 
 def plain(value: Any) -> Any:
@@ -279,7 +290,12 @@ class _Reader:
         hole = _BARE_HOLE.search(line)
         while hole is not None and not hole.start() <= column < hole.end():
             hole = _BARE_HOLE.search(line, hole.end())
-        return f"write it in quotes: {yaml_errors.quoted(hole[0].strip())}" if hole is not None else ""
+        if hole is None:
+            return ""
+        before = line[: hole.start()]
+        if sum(map(before.count, "{[")) > sum(map(before.count, "}]")):  # in braces or brackets, which are no part of it
+            hole = _HOLE_WITHIN.search(line, hole.start()) or hole
+        return f"write it in quotes: {yaml_errors.quoted(hole[0].strip())}"
 
     def count(self, event: Any, more: int = 1) -> None:
         self.nodes += more

@@ -27,6 +27,7 @@ _HINTS = (
 
 _KEY_ALONE = re.compile(r"(?P<before>\s*(?:-\s+)*)(?P<key>[A-Za-z_][\w-]*)(?:\s+(?P<value>[^\s#].*?))?\s*(?:#.*)?")
 _KEY_AND_VALUE = re.compile(r"\s*(?:-\s+)*[^\s#'\"].*?:\s+[^\s#|>].*")
+_HOLE = re.compile(r"\$\{\{?[^{}]*\}\}?[^,\]}]*")
 _LONGEST = 60
 
 
@@ -94,6 +95,10 @@ def hint(error: yaml.MarkedYAMLError, text: str, at: Position) -> str:
     rest = lines[at.line - 1][at.column - 1:] if at.line <= len(lines) else ""
     if rest.startswith("\t"):
         return "indent with spaces, not with tabs"
+    if rest.startswith("{{") and at.column > 1 and lines[at.line - 1][at.column - 2] == "$":
+        rest = "$" + rest
+    if hole := _HOLE.match(rest):
+        return f"write it in quotes: {quoted(hole[0].strip())}"
     if "cannot start any token" in said and rest:
         return f"quote a text that begins with {rest[0]}"
     if rest.startswith("- ") and ("did not find expected key" in said or "expected '-' indicator" in said):

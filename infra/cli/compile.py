@@ -15,7 +15,7 @@ from pathlib import Path
 
 from infra.cli.errors import UsageError
 from infra.cli.files import read_all, texts, write
-from infra.cli.output import add_format, add_strategy, add_strict, exit_code, print_findings
+from infra.cli.output import add_format, add_strategy, add_strict, exit_code, print_findings, telling
 from infra.cli.report import as_json, as_text
 from infra.cli.siblings import compile_with_siblings
 from translator.comparison import compare
@@ -51,11 +51,12 @@ def execute(args: argparse.Namespace) -> int:
         print_findings(error.diagnostics, texts(sources), args.format, sys.stderr)
         return exit_code(error.diagnostics, strict=args.strict)
     diagnostics = [found for compilation in compilations for found in compilation.diagnostics]
-    print_findings(diagnostics, texts(sources), args.format, sys.stderr, quiet=True)
+    report = args.report or args.json
+    told = diagnostics if report or args.format != "text" else telling(diagnostics)
+    print_findings(told, texts(sources), args.format, sys.stderr, quiet=True)
     code = exit_code(diagnostics, strict=args.strict)
     if code:
         return code
-    report = args.report or args.json
     if args.output is not None or not report:
         _write(compilations, args.output)
     if report:

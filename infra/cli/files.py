@@ -10,6 +10,7 @@ from typing import IO
 
 from infra.cli.errors import UsageError
 from translator.pipeline import Source
+from translator.reporting import visible
 from translator.source import MAX_BYTES
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -58,7 +59,7 @@ def read(path: str) -> Source:
 
 
 def write(text: str, path: str | None) -> None:
-    """`text` to a file, or to standard output without one (or with `-`)."""
+    """`text` to a file, which standard error tells of; or to standard output without one (or with `-`)."""
     if path is None or path == "-":
         sys.stdout.write(text)
         return
@@ -68,6 +69,7 @@ def write(text: str, path: str | None) -> None:
         raise UsageError(f"{path}: there is no folder {Path(path).parent}") from None
     except OSError as error:
         raise UsageError(f"{path}: {_reason(error)}") from None
+    sys.stderr.write(f"wrote {visible(path)} ({len(text.encode()):,} bytes)\n")
 
 
 def texts(sources: Iterable[Source]) -> dict[str, str]:

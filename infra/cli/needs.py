@@ -72,11 +72,19 @@ def unanswered(compilations: Sequence[Compilation], answers: Sequence[Answer]) -
     answered = {answer.step for answer in answers}
     rule = running.UNANSWERED
     return [
-        Diagnostic(rule.code, rule.severity, f"step {step.id}: nobody is here to be asked, so it waits until its time is over",
+        Diagnostic(rule.code, rule.severity, f"step {step.id}: {_waiting(step, compilation)}",
             step.at, f"answer it with --approve {quote(step.id + _example(step))}")
         for compilation in compilations for step in compilation.workflow.all_steps()
         if step.type == "approval" and not answered & {step.id, "*"} and plain(step.config.get("auto_approve")) is not True
     ]
+
+
+def _waiting(step: Step, compilation: Compilation) -> str:
+    """What happens when nobody answers; not every approval comes to be asked."""
+    scope, index = compilation.graph.where[step.id]
+    if step.when is None and scope.live[index] is None and scope.owner is None:
+        return "nobody is here to be asked, so it waits until its time is over"
+    return "if it comes to be asked, nobody is here, and it waits until its time is over"
 
 
 def _example(step: Step) -> str:

@@ -40,6 +40,11 @@ def exit_code(diagnostics: Iterable[Diagnostic], *, strict: bool = False) -> int
     return FINDINGS if any(found.severity in bad for found in diagnostics) else FINE
 
 
+def telling(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Without the infos, which belong into a check: who runs or publishes a definition again knows them."""
+    return [found for found in diagnostics if found.severity is not Severity.INFO]
+
+
 def print_findings(
     diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], form: str, stream: IO[str], *, quiet: bool = False
 ) -> None:

@@ -13,7 +13,7 @@ from infra.cli import pictures
 from infra.cli.dev import about_published
 from infra.cli.errors import FINDINGS, FINE
 from infra.cli.files import read_all, texts
-from infra.cli.output import add_format, add_strategy, add_strict, exit_code, print_findings, put_json
+from infra.cli.output import add_format, add_strategy, add_strict, exit_code, print_findings, put_json, telling
 from infra.cli.publishing import note_files, publish_files
 from infra.cli.siblings import compile_with_siblings
 from infra.cli.target import TENANT, add_json, add_target, connected, local_user
@@ -48,8 +48,8 @@ def execute(args: argparse.Namespace) -> int:
     except TranslatorError as error:
         print_findings(error.diagnostics, texts(sources), args.format, sys.stderr)
         return FINDINGS
-    if found:
-        print_findings(found, texts(sources), args.format, sys.stderr)
+    if told := telling(found):
+        print_findings(told, texts(sources), args.format, sys.stderr)
     if exit_code(found, strict=args.strict):
         return FINDINGS
 

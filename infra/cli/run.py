@@ -22,7 +22,7 @@ from infra.cli.arguments import answers, gather, print_problems
 from infra.cli.diverted import diverted
 from infra.cli.errors import FINDINGS, RUN_FAILED, USAGE, UsageError
 from infra.cli.files import read_all, texts
-from infra.cli.output import add_format, add_strategy, add_strict, console, exit_code, live, person, print_findings
+from infra.cli.output import add_format, add_strategy, add_strict, console, exit_code, live, person, print_findings, telling
 from infra.cli.siblings import compile_with_siblings, missing
 from translator.diagnostics import Diagnostic, Severity, TranslatorError
 from translator.findings.graph import UNKNOWN_WORKFLOW
@@ -161,8 +161,8 @@ def _refused(
 
 
 def _tell(args: argparse.Namespace, diagnostics: Sequence[Diagnostic], shown: dict[str, str]) -> None:
-    if diagnostics:
-        print_findings(diagnostics, shown, args.format, sys.stderr)
+    if told := telling(diagnostics):
+        print_findings(told, shown, args.format, sys.stderr)
 
 
 def _run(

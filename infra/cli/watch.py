@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import IO, Any
@@ -20,8 +19,6 @@ STYLES = {
     Status.FAILED: "bold red", Status.SKIPPED: "dim", Status.CANCELLED: "yellow",
 }
 LONGEST_REASON = 160  # characters of a failure's message in a line
-# What the engine says before it comes to the point: the state and the whole generated expression.
-_ENGINE = re.compile(r"threw an error during evaluation\. (.+)\Z", re.DOTALL)
 _AROUND = frozenset({"parallel", "foreach", "workflow", "rollback"})  # types of steps with others inside
 _FIRST = (-1, 0.0)
 SHOWN_ITERATIONS = 8  # of one loop that the tree shows; the rest is counted
@@ -44,18 +41,19 @@ def settled_of(done: int, total: int) -> str:
 
 def reason(run: StepRun) -> str:
     """Why a step failed, in one line: the error's name and the beginning of its message."""
-    message = " ".join(to_the_point(run.message, run.label).split())
+    return _reason(run.error, run.message, run.label)
+
+
+def _reason(error: str, message: str, label: str) -> str:
+    message = " ".join(to_the_point(message, label).split())
     if len(message) > LONGEST_REASON:
         message = message[:LONGEST_REASON] + "…"
-    return visible(f"{run.error}: {message}" if message else run.error)
+    return visible(f"{error}: {message}" if message else error)
 
 
 def to_the_point(message: str, label: str) -> str:
-    """A failure's message without the step in front, and without the expression that the engine quotes."""
-    # Functions put the step there for those who see nothing else.
-    message = message.removeprefix(f"step {label}: ")
-    found = _ENGINE.search(message)
-    return message if found is None else found[1]
+    """A failure's message without the step that functions put in front, for those who see nothing else."""
+    return message.removeprefix(f"step {label}: ")
 
 
 class Silent:
@@ -100,7 +98,7 @@ class Lines(Silent):
             moment = run.retried or (None if run.status.settled else now)
             again = run.attempts > max(1, self._attempts.get(key, 1)) and moment is not None
             if again and moment is not None:
-                lines.append((moment, _FIRST, f"{'retrying':<17} {visible(run.place)} (attempt {run.attempts})"))
+                lines.append((moment, _FIRST, f"{'retrying':<17} {visible(run.place)} (attempt {run.attempts}{_after(run)})"))
             self._attempts[key] = run.attempts
             before = self._seen.get(key, Status.NOT_STARTED)
             self._seen[key] = run.status
@@ -135,6 +133,12 @@ def _changed(run: StepRun, now: datetime) -> tuple[datetime, tuple[int, float], 
     """When a step came to its status, its rank among what happened in the same instant, and the line that says so."""
     moment = {Status.RUNNING: run.started, Status.WAITING: now}.get(run.status, run.ended) or now
     return moment, _rank(run, moment), f"{run.status.value:<17} {visible(run.place)}{_about(run, now)}"
+
+
+def _after(run: StepRun) -> str:
+    """Why there is another attempt."""
+    error, message = run.before
+    return f", after {_reason(error, message, run.label)}" if error else ""
 
 
 def _about(run: StepRun, now: datetime) -> str:
@@ -243,7 +247,7 @@ class Tree(Silent):
         if run.started is not None:
             text.append(f"  {duration(run.seconds(self._now))}")
         if run.attempts > 1:
-            text.append(f"  attempt {run.attempts}", "yellow")
+            text.append(f"  attempt {run.attempts}{'' if run.status.settled else _after(run)}", "yellow")
         if run.status is Status.WAITING:
             text.append("  waits for an answer", "magenta")
         if run.simulated:

@@ -35,6 +35,7 @@ NULL = Utils.NULL_VALUE
 MISSING = object()  # what a lookup returns for a name it does not know
 TIME_LIMIT = 5.0  # real seconds of one evaluation
 RANGE_LIMIT = 1_000_000  # items that $range may make
+SHOWN = 60  # characters of a value in a message
 _CHECK_EVERY = 128  # steps between two looks at the clock
 
 
@@ -74,13 +75,35 @@ def evaluate(expression: str, lookup: Lookup, *, millis: int, time_limit: float 
     except JsonataError:
         raise
     except JException as error:
-        raise JsonataError(str(error), str(error.error)) from None
+        raise JsonataError(str(error) + _given(error), str(error.error)) from None
     except RecursionError:
         raise JsonataError("the expression recurses too deeply", "D1011") from None
     except ZeroDivisionError:  # where JavaScript has infinity or no number, which JSONata refuses
         raise JsonataError("D1001: Number out of range", "D1001") from None
     except Exception as error:
         raise JsonataError(f"{type(error).__name__}: {error}") from error
+
+
+def _given(error: JException) -> str:
+    """The value that an operator or function could not take: AWS does not tell it, and people need it."""
+    if error.error in ("T2001", "T2002", "T2010", "D1002"):
+        value = error.expected
+    elif error.error in ("T0410", "T0412"):
+        frame: Any = error.__traceback__
+        while frame.tb_next is not None:
+            frame = frame.tb_next
+        arguments = frame.tb_frame.f_locals.get("bad_args") or frame.tb_frame.f_locals.get("args")
+        number = error.current
+        if not isinstance(arguments, list) or not isinstance(number, int) or not 1 <= number <= len(arguments):
+            return ""
+        value = arguments[number - 1]
+    else:
+        return ""
+    try:
+        shown = json.dumps(from_engine(value), ensure_ascii=False)
+    except Exception:  # a function, or something else that is no value
+        return ""
+    return f" (value: {shown if len(shown) <= SHOWN else shown[:SHOWN] + '…'})"
 
 
 class _Scope(Jsonata.Frame):  # type: ignore[misc]  # jsonata-python has no types

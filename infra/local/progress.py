@@ -50,9 +50,9 @@ class Child:
 
 @dataclass(slots=True)
 class StepRun:
-    """One step in one iteration. Times are the cloud's; `attempts` counts the first one too, `retried` is when the
-    latest attempt began that was not the first. `path` are the labels of the steps whose sub-workflows it is in, the outermost
-    first; `children` are the executions that it started itself, one an attempt.
+    """One step in one iteration. Times are the cloud's; `attempts` counts the first one too, `retried` is when the latest
+    attempt began that was not the first, `before` why the one before it failed. `path` are the labels of the steps whose
+    sub-workflows it is in, the outermost first; `children` are the executions that it started itself, one an attempt.
     """
 
     step: str
@@ -64,6 +64,7 @@ class StepRun:
     ended: datetime | None = None
     attempts: int = 0
     retried: datetime | None = None
+    before: tuple[str, str] = ("", "")  # an error's name and message
     error: str = ""
     message: str = ""
     simulated: bool = False

@@ -137,6 +137,8 @@ class Tracker:
         if role in ("step", "escalated"):
             run.attempts = max(run.attempts, visit.retries + 1) if run.type == "parallel" else visit.retries + 1
             run.retried = visit.retried
+            if visit.error and visit.ended is None:
+                run.before = error_of(visit.error, visit.cause), message_of(visit.cause)
             if run.type == "workflow":  # which makes a state of its own for each attempt that the engine cannot repeat
                 tries = self._tries.setdefault((run.step, run.iteration), {})
                 tries[visit.event_id] = run.attempts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from translator.diagnostics import Findings
-from translator.dialects.validate import MOST, Path, problem_paths, value_at
-from translator.source import Map, position_of
+from translator.dialects.validate import MOST, Path, problem_paths
+from translator.source import Map, position_of, value_at
 
 # Required keys that say nothing to later stages; another takes their place.
 _STAND_INS = {"name": "unnamed", "description": "", "version": "1.0.0"}

@@ -262,7 +262,15 @@ def lift(kind: str, settings: Map, step: Map, config: Map, findings: Findings) -
             step.move(key, settings)
         else:
             findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a setting of {kind}", settings.at_key(key),
-                hint=did_you_mean(key, structure, f"settings: {', '.join(structure)}"))
+                hint=_setting_hint(kind, key, structure))
+
+
+def _setting_hint(kind: str, key: str, structure: tuple[str, ...]) -> str:
+    if kind == "parallel" and key in ("steps", "nodes", "tasks"):
+        return "write `branches: [{steps: […]}, …]`; each branch runs its steps beside the others"
+    if key in ("config", "parameters", "properties", "settings"):
+        return f"its settings stand here, without `{key}:` around them: {', '.join(structure)}"
+    return did_you_mean(key, structure, f"settings: {', '.join(structure)}")
 
 
 def only(source: Map, keys: Iterable[str]) -> Map:

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from translator.diagnostics import Findings
+from translator.dialects.common import INPUT_TYPES
 from translator.findings import dialects as rules
 from translator.nearest import nearest
-from translator.source import Map, Seq, position_of
+from translator.source import Map, Seq, position_of, value_at
 from translator.yaml_errors import quoted
 
 MOST = 100
@@ -190,7 +191,7 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
         value = value_at(document, path)
         words = [word.strip("' ") for word in allowed.replace(" or ", ",").split(",")]
         findings.add(rules.NOT_ALLOWED, f"{label(path, within)} is {kind(value)}; it may be {allowed}", at,
-            hint=did_you_mean(value, words) if isinstance(value, str) else "")
+            hint=_word_hint(value, words) if isinstance(value, str) else "")
     elif all(item["type"] in _KINDS or item["type"] == "literal_error" for item in problem):
         wanted = list(dict.fromkeys(_wanted(item) for item in problem))
         if "a number" in wanted and "an integer" in wanted:
@@ -201,6 +202,12 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
                 or _mapping_hint(schema, path, value, wanted))
     else:
         findings.add(rules.OUT_OF_RANGE, f"{label(path, within)} {_range(first)}", at)
+
+
+def _word_hint(value: str, words: list[str]) -> str:
+    """The word that was meant: another name of a type, or a slip."""
+    other = INPUT_TYPES.get(value.lower(), "")
+    return f"did you mean `{other}`?" if other in words else did_you_mean(value, words)
 
 
 def _range(item: Any) -> str:
@@ -261,6 +268,10 @@ def _mapping_hint(schema: type[BaseModel], path: Path, value: Any, wanted: list[
     if isinstance(value, str) and path[-1] == "compensation":
         shown = (key for key in ("id", "type", "config", "parameters") if key in known)
         return "write a step: {" + ", ".join(f"{key}: …" for key in shown) + "}"
+    if "a mapping" in wanted and len(path) > 1 and path[-2] == "branches" and isinstance(value, list):
+        return "write `{steps: […]}` for each branch"
+    if isinstance(value, str) and (other := INPUT_TYPES.get(value.lower())) and {"type", "required"} <= {*known}:
+        return f"write {{type: {other}}}"
     if "a mapping" not in wanted or isinstance(value, dict) or not known or len(known) > MOST_KEYS:
         return ""
     if path[-1] == "retry" and isinstance(value, int) and not isinstance(value, bool):
@@ -287,6 +298,9 @@ _OTHERS = {  # the key that is known in this place, and the hint
     "max_attempts": ("retry", "write `retry: {max_attempts: …}`"), "needs": ("depends_on", "did you mean `depends_on`?"),
     "on": ("triggers", "did you mean `triggers`?"), "if": ("when", "did you mean `when`?"),
     "condition": ("when", "did you mean `when`?"),
+    **dict.fromkeys(("start", "start_at", "startAt", "entry", "entry_point"),
+        ("triggers", "leave it out: steps that wait for no other start at once; `triggers` says what starts an execution")),
+    **dict.fromkeys(("params", "parameters", "arguments", "args"), ("inputs", "did you mean `inputs`?")),
 }
 
 
@@ -312,16 +326,6 @@ def _bare_hole(value: Map) -> str:
     if all(isinstance(item, (str, int, float)) and not isinstance(item, bool) for item in value.values()):
         return "{" + ", ".join(f"'{key}': {item}" for key, item in value.items()) + "}"
     return ""
-
-
-def value_at(document: Any, path: Path) -> Any:
-    """The value at `path`, None when there is none."""
-    for part in path:
-        try:
-            document = document[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return document
 
 
 def _keys(schema: type[BaseModel], path: Path) -> list[str]:

@@ -42,7 +42,7 @@ from translator.expressions.values import (
     MAX_TEXT,
     is_number,
     number,
-    type_name,
+    shown,
 )
 
 MAX_OPERATIONS = 100_000
@@ -117,7 +117,7 @@ class _Run:
         if node.op == "not":
             return not values.truth(operand)
         if not is_number(operand):
-            raise ExpressionError(f"{node.op} takes a number, not {type_name(operand)}")
+            raise ExpressionError(f"{node.op} takes a number, not {shown(operand)}")
         return number(-operand if node.op == "-" else operand)
 
     def binary(self, node: Binary) -> Json:
@@ -132,7 +132,7 @@ class _Run:
         if node.op == "+" and isinstance(left, list) and isinstance(right, list):
             return self.items(left + right)
         if not is_number(left) or not is_number(right):
-            raise ExpressionError(f"{type_name(left)} {node.op} {type_name(right)} has no value")
+            raise ExpressionError(f"{shown(left)} {node.op} {shown(right)} has no value")
         return number(_ARITHMETIC[node.op](number(left), number(right)))
 
     def compare(self, node: Compare) -> Json:
@@ -156,7 +156,7 @@ class _Run:
             return bool(regex_match(left, right))
         numbers = is_number(left) and is_number(right)
         if not numbers and not (isinstance(left, str) and isinstance(right, str)):
-            raise ExpressionError(f"{type_name(left)} and {type_name(right)} have no order")
+            raise ExpressionError(f"{op} compares two numbers or two texts, not {shown(left)} with {shown(right)}")
         if numbers:
             left, right = number(left), number(right)
         else:
@@ -184,14 +184,14 @@ class _Run:
         for key_node, value_node in node.items:
             key = self.value(key_node)
             if not isinstance(key, str):
-                raise ExpressionError(f"a key is a text, not {type_name(key)}")
+                raise ExpressionError(f"a key is a text, not {shown(key)}")
             result[key] = self.value(value_node)
         return result
 
     def comprehension(self, node: Comprehension) -> Json:
         source = self.value(node.source)
         if not isinstance(source, list):
-            raise ExpressionError(f"a list is made from a list, not from {type_name(source)}")
+            raise ExpressionError(f"a list is made from a list, not from {shown(source)}")
         outer = self.locals.get(node.name, _DONE)
         result: list[Json] = []
         for item in source:

@@ -12,10 +12,12 @@ from aslant.contracts import Json
 from aslant.errors import ExpressionError
 from translator.expressions import values
 from translator.expressions.values import (
+    KINDS,
     MAX_ITEMS,
     MAX_TEXT,
     is_number,
     same,
+    shown,
     type_name,
 )
 
@@ -24,8 +26,7 @@ _BLANK = " \t\n\r"
 
 def _need(value: Json, kind: str, function: str) -> Any:
     if type_name(value) != kind:
-        article = "an" if kind in ("array", "object") else "a"
-        raise ExpressionError(f"{function} takes {article} {kind}, not {type_name(value)}")
+        raise ExpressionError(f"{function} takes {KINDS[kind]}, not {shown(value)}")
     return value
 
 
@@ -43,7 +44,7 @@ def _whole(value: Json, function: str) -> int:
 
 def length(value: Json) -> Json:
     if not isinstance(value, (str, list, dict)):
-        raise ExpressionError(f"len takes a text, a list or an object, not {type_name(value)}")
+        raise ExpressionError(f"len takes a text, a list or an object, not {shown(value)}")
     return len(value)
 
 
@@ -69,7 +70,7 @@ def to_number(value: Json) -> Any:
         if is_number(found):
             return values.number(found)
         raise ExpressionError(f"not a number: {value[:40]!r}")
-    raise ExpressionError(f"number takes a number or a text, not {type_name(value)}")
+    raise ExpressionError(f"number takes a number or a text, not {shown(value)}")
 
 
 def contains(holder: Json, item: Json) -> Json:
@@ -79,7 +80,7 @@ def contains(holder: Json, item: Json) -> Json:
         return _need(item, "string", "a search in a text") in holder
     if isinstance(holder, dict):
         return _need(item, "string", "a search for a key") in holder
-    raise ExpressionError(f"nothing can be in {type_name(holder)}")
+    raise ExpressionError(f"nothing can be in {shown(holder)}")
 
 
 def startswith(text: Json, prefix: Json) -> Json:
@@ -320,7 +321,7 @@ def all_of(items: Json) -> Json:
 def cut(value: Json, start: Json, end: Json = None) -> Json:
     """`slice(x, start, end)` of a text or a list; negative places count from the end, `end` is not included."""
     if not isinstance(value, (str, list)):
-        raise ExpressionError(f"slice takes a text or a list, not {type_name(value)}")
+        raise ExpressionError(f"slice takes a text or a list, not {shown(value)}")
     return value[_whole(start, "slice"):None if end is None else _whole(end, "slice")]
 
 

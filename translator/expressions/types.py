@@ -24,7 +24,7 @@ from translator.expressions.tree import (
     Unary,
     walk,
 )
-from translator.expressions.values import type_name
+from translator.expressions.values import KINDS, type_name
 
 TypeOf = Callable[[Slot], str | None]
 _OBJECTS = frozenset({"input", "context", "workflow", "execution"})
@@ -86,6 +86,10 @@ def kind(node: Node, type_of: TypeOf = nothing_known) -> str | None:
 _ADDED = ("number", "string", "array")
 
 
+def _kind(kind: str | None) -> str:
+    return KINDS[kind] if kind is not None else "a value"
+
+
 def _common(kinds: list[str | None]) -> str | None:
     return kinds[0] if len(set(kinds)) == 1 else None
 
@@ -97,12 +101,12 @@ def certain_mismatch(node: Node, type_of: TypeOf = nothing_known) -> list[tuple[
         match here:
             case Unary(op=("-" | "+") as op, operand=operand):
                 if (k := kind(operand, type_of)) not in (None, "number"):
-                    found.append((here.at, f"{op} takes a number, not {k}"))
+                    found.append((here.at, f"{op} takes a number, not {KINDS[k]}"))
             case Binary(op=op, left=left, right=right) if op not in ("~", "??"):
                 a, b = kind(left, type_of), kind(right, type_of)
                 allowed = _ADDED if op == "+" else ("number",)
                 if any(k is not None and k not in allowed for k in (a, b)) or (a and b and a != b):
-                    found.append((here.at, f"{a or 'a value'} {op} {b or 'a value'} has no value"))
+                    found.append((here.at, f"{op} has no result for {_kind(a)} and {_kind(b)}"))
             case Compare(first=first, rest=rest):
                 left = first
                 for op, right in rest:
@@ -114,10 +118,10 @@ def certain_mismatch(node: Node, type_of: TypeOf = nothing_known) -> list[tuple[
                 for arg, takes in zip(args, function.takes if function else (), strict=False):
                     k = kind(arg, type_of)
                     if k is not None and k not in takes:
-                        found.append((arg.at, f"{name} takes {' or '.join(takes)}, not {k}"))
+                        found.append((arg.at, f"{name} takes {' or '.join(KINDS[each] for each in takes)}, not {KINDS[k]}"))
             case Comprehension(source=source):
                 if (k := kind(source, type_of)) not in (None, "array"):
-                    found.append((source.at, f"a list is made from a list, not from {k}"))
+                    found.append((source.at, f"a list is made from a list, not from {KINDS[k]}"))
     return found
 
 
@@ -125,11 +129,11 @@ def _misfit(op: str, left: str | None, right: str | None) -> str:
     if op in ("<", "<=", ">", ">="):
         allowed = ("number", "string")
         if any(k is not None and k not in allowed for k in (left, right)) or (left and right and left != right):
-            return f"{left or 'a value'} and {right or 'a value'} have no order"
+            return f"{op} compares two numbers or two texts, not {_kind(left)} with {_kind(right)}"
     elif op == "matches":
         if any(k not in (None, "string") for k in (left, right)):
             return "matches takes two texts"
     elif op in ("in", "not in") and (right in ("null", "boolean", "number") or
             (right in ("string", "object") and left not in (None, "string"))):
-        return f"{left or 'a value'} cannot be in {right}"
+        return f"{_kind(left)} cannot be in {KINDS[right]}"
     return ""

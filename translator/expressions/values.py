@@ -19,6 +19,7 @@ from aslant.errors import ExpressionError
 MAX_SAFE = 2**53
 MAX_TEXT = 1_000_000  # characters; a state machine's payload holds 262,144 bytes
 MAX_ITEMS = 100_000
+SHOWN = 60  # characters of a text in a message
 
 _FIFTEEN_DIGITS = Context(prec=15, rounding=ROUND_HALF_UP)
 _EXACT = Context(prec=400)
@@ -35,6 +36,21 @@ def type_name(value: Json) -> str:
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "object"
+
+
+KINDS = {
+    "null": "null", "boolean": "true or false", "number": "a number", "string": "a text", "array": "a list",
+    "object": "an object",
+}
+
+
+def shown(value: Json) -> str:
+    """A value in a message: itself, cut, or what it is when it holds others."""
+    if isinstance(value, (list, dict)):
+        return KINDS[type_name(value)]
+    text = json.dumps(value[:SHOWN] if isinstance(value, str) else value, ensure_ascii=False)
+    text = text.encode("utf-8", "backslashreplace").decode()  # half a character cannot be printed
+    return f"{text[:-1]}…\"" if isinstance(value, str) and len(value) > SHOWN else text
 
 
 def is_number(value: Json) -> bool:

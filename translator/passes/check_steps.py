@@ -12,6 +12,7 @@ from aslant.step_types import STEP_TYPES
 from translator.diagnostics import Findings, Position
 from translator.expressions.tree import Literal
 from translator.expressions.types import certain_mismatch, kind
+from translator.expressions.values import KINDS
 from translator.findings import asl as asl_rules
 from translator.findings import dialects as dialect_rules
 from translator.findings import expressions as expression_rules
@@ -21,7 +22,7 @@ from translator.model.values import expressions_of, is_node
 from translator.model.workflow import Step, Value, Workflow
 from translator.nearest import nearest
 from translator.passes.check_unused import check_unused
-from translator.source import Map, position_of
+from translator.source import Map, position_of, value_at
 
 # Settings that shape the state machine, by step type.
 _WRITTEN = {"approval": ("timeout", "on_timeout", "on_reject")}
@@ -56,8 +57,7 @@ def check_steps(workflow: Workflow, findings: Findings, broken: Collection[Posit
                     continue
                 key = "" if message.startswith("unknown key") else ".".join(map(str, path))
                 findings.add(
-                    rules.CONFIG, f"{step.id!r}: {f'{key} ' if key else ''}{message}",
-                    position_of(step.source, ("config", *path)),
+                    rules.CONFIG, f"{step.id!r}: {f'{key} ' if key else ''}{message}", _wrong(step, path, known=bool(key)),
                 )
         for key in _WRITTEN.get(step.type, ()):
             value = step.config.get(key)
@@ -100,6 +100,15 @@ def _is_written(step: Step, path: tuple[str | int, ...]) -> bool:
     return bool(path)
 
 
+def _wrong(step: Step, path: tuple[str | int, ...], *, known: bool) -> Position:
+    """The place of a value that does not fit; of the key, where it is the key that nothing knows."""
+    if not known and path:
+        holder = value_at(step.source, ("config", *path[:-1]))
+        if isinstance(holder, Map) and path[-1] in holder:
+            return holder.at_key(str(path[-1]))
+    return position_of(step.source, ("config", *path))
+
+
 def check_inputs(workflow: Workflow, findings: Findings) -> None:
     """Findings about the declarations of inputs."""
     for name, row in (workflow.inputs or {}).items():
@@ -118,7 +127,7 @@ def check_types(step: Step, workflow: Workflow, findings: Findings) -> None:
         found = kind(step.items, type_of)
         if found not in (None, "array"):
             at = _at(step, "items")
-            findings.add(expression_rules.TYPE_MISMATCH, f"the items of {step.id!r} are a list, and this is {found}", at)
+            findings.add(expression_rules.TYPE_MISMATCH, f"the items of {step.id!r} are a list, and this is {KINDS[found]}", at)
 
 
 def _at(step: Step, *path: str | int) -> Any:

@@ -9,7 +9,7 @@ from translator.dialects import common, routing
 from translator.dialects.canonical.schema import Strict
 from translator.dialects.common import STEP_TYPES
 from translator.dialects.routing import Listed, Target
-from translator.dialects.spelling import only
+from translator.dialects.spelling import CANONICAL_TYPES, only
 from translator.dialects.steps import schema
 from translator.dialects.templates import map_texts, splice_holes, to_canonical_holes
 from translator.dialects.validate import check, did_you_mean
@@ -18,6 +18,7 @@ from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
 OWN_TYPES = ("http", "agent", "transform", "conditional", "parallel", "delay", "notification")
+_TYPES = (*OWN_TYPES, *(kind for kind in CANONICAL_TYPES if kind not in {STEP_TYPES[name] for name in OWN_TYPES}))
 DEFAULT_RETRIES, DEFAULT_RETRY_DELAY = 3, 1  # of `on_error: retry`
 LONGEST, MOST_ATTEMPTS, MOST_RETRIES, LONGEST_NAME, LONGEST_DESCRIPTION = 300, 5, 5, 100, 500
 MILLI = 0.001
@@ -167,7 +168,7 @@ class _Reader:
         kind = STEP_TYPES.get(name.lower())
         if kind is None:
             self.findings.add(rules.UNKNOWN_TYPE, f"{name!r} is no step type", source.at("type"),
-                hint=did_you_mean(name, STEP_TYPES, f"types: {', '.join(OWN_TYPES)}; your own function: `type: skill`"))
+                hint=did_you_mean(name, STEP_TYPES, f"types: {', '.join(_TYPES)}; your own function: `type: skill`"))
             return name
         return kind
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
+from aslant.history.engine_words import plainly
 from aslant.history.timeline import StateVisit, Timeline
 from aslant.releases import StateFacts, StepFacts
 
@@ -87,7 +88,7 @@ def message_of(cause: str | None) -> str:
     try:
         data = json.loads(cause or "")
     except (ValueError, RecursionError):
-        return cause or ""
+        return plainly(cause or "")
     if isinstance(data, dict):
         if data.get("approved") is False:  # the decision on an approval
             comment = f": {data['comment']}" if data.get("comment") else ""
