@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from translator.asl.block import Origin
@@ -121,16 +122,16 @@ class _Read:
 def compile_sources(
     sources: Sequence[Source], *, dialect: str | None = None, strict: bool = False,
     versions: Mapping[str, str] | None = None, limit: int = MAX_BYTES, fused: bool = True,
-    strategy: str | None = None,
+    strategy: str | None = None, now: datetime | None = None,
 ) -> list[Compilation]:
     """Compile definitions together: steps of `type: workflow` find the others by id.
 
     `versions`, by workflow, count in place of those that the definitions say. Raises TranslatorError with every finding
     when there is an error, or with `strict` a warning. `limit`: bytes of a definition; from 80 % on it is cut into parts.
-    `strategy` counts in place of the definitions' own `settings.strategy`.
+    `strategy` counts in place of the definitions' own `settings.strategy`. With `now` schedules whose time is over are found.
     `fused=False` leaves out what only makes machines cheaper, for tests that compare both.
     """
-    reads, everything = _read(sources, dialect, versions or {}, strategy)
+    reads, everything = _read(sources, dialect, versions or {}, strategy, now)
     failing = {"error"} | ({"warning", "unsupported"} if strict else set())
     if any(found.severity in failing for found in everything):
         raise TranslatorError(everything)
@@ -143,10 +144,12 @@ def compile_source(text: str | bytes, *, file: str = "", dialect: str | None = N
     return compile_sources([Source(text, file)], dialect=dialect)[0]
 
 
-def check_sources(sources: Sequence[Source], *, dialect: str | None = None) -> tuple[Diagnostic, ...]:
+def check_sources(
+    sources: Sequence[Source], *, dialect: str | None = None, now: datetime | None = None
+) -> tuple[Diagnostic, ...]:
     """All findings about the definitions, without raising for errors."""
     try:
-        compiled = compile_sources(sources, dialect=dialect)
+        compiled = compile_sources(sources, dialect=dialect, now=now)
     except TranslatorError as error:
         return error.diagnostics
     findings = Findings()
@@ -173,7 +176,7 @@ def _canonical(source: Source, findings: Findings, dialect: str | None) -> tuple
 
 
 def _read(
-    sources: Sequence[Source], dialect: str | None, versions: Mapping[str, str], strategy: str | None
+    sources: Sequence[Source], dialect: str | None, versions: Mapping[str, str], strategy: str | None, now: datetime | None
 ) -> tuple[list[_Read], tuple[Diagnostic, ...]]:
     reads = []
     for source in sources:
@@ -192,7 +195,7 @@ def _read(
             errors = [found for found in read.findings if found.severity is Severity.ERROR]
             whole = all(found.code in _LOCAL for found in errors)
             read.findings.muted |= {found.position for found in errors}  # the same in other words
-            _check(read.workflow, workflows, read.findings, [] if whole else [found.position for found in errors])
+            _check(read.workflow, workflows, read.findings, [] if whole else [found.position for found in errors], now)
             if whole:
                 _analyse(read, read.workflow, workflows)
     everything = Findings()
@@ -226,14 +229,14 @@ def _named(workflow: Workflow) -> str:
 
 
 def _check(
-    workflow: Workflow, workflows: Mapping[str, Workflow], findings: Findings, broken: Sequence[Position]
+    workflow: Workflow, workflows: Mapping[str, Workflow], findings: Findings, broken: Sequence[Position], now: datetime | None
 ) -> None:
     """What can be told of a definition even when parts of it, at the places `broken`, could not be read."""
     check_steps(workflow, findings, broken)
     check_inputs(workflow, findings)
     report_policies(workflow, findings)
     report_settings(workflow, findings)
-    check_triggers(workflow, findings)
+    check_triggers(workflow, findings, now)
     check_children(workflow, workflows, findings)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import UTC, datetime
 
 from infra.cli import pictures
 from infra.cli.dev import about_published
@@ -43,7 +44,7 @@ def execute(args: argparse.Namespace) -> int:
 
     sources = read_all(args.files, folders=True)
     try:
-        compilations = compile_with_siblings(sources, args.dialect, strategy=args.strategy)
+        compilations = compile_with_siblings(sources, args.dialect, strategy=args.strategy, now=datetime.now(UTC))
         found = [each for one in compilations for each in one.diagnostics]
     except TranslatorError as error:
         print_findings(error.diagnostics, texts(sources), args.format, sys.stderr)

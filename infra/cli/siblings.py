@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from infra.cli.errors import UsageError
@@ -17,14 +18,15 @@ MAX_FILES = 500  # of one folder that are looked into
 
 def compile_with_siblings(
     sources: Sequence[Source], dialect: str | None = None, versions: Mapping[str, str] | None = None,
-    strategy: str | None = None,
+    strategy: str | None = None, now: datetime | None = None,
 ) -> list[Compilation]:
     """`sources` compiled, one result each in their order, then the definitions of the same folders that they call.
 
     Only sub-workflows that are called, directly or not, and not among `sources` are looked for. What is not found stays
     missing, with a warning. `versions` and `strategy` count in place of what the definitions say. Raises TranslatorError.
     """
-    return compile_sources([*sources, *siblings(sources, dialect)], dialect=dialect, versions=versions, strategy=strategy)
+    everything = [*sources, *siblings(sources, dialect)]
+    return compile_sources(everything, dialect=dialect, versions=versions, strategy=strategy, now=now)
 
 
 def siblings(sources: Sequence[Source], dialect: str | None = None) -> list[Source]:

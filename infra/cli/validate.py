@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import UTC, datetime
 
 from infra.cli.errors import UsageError
 from infra.cli.files import read_all, texts
@@ -63,5 +64,5 @@ def _calls(sources: list[Source], dialect: str | None, modules: list[str]) -> tu
 def _check(sources: list[Source], dialect: str | None) -> tuple[Diagnostic, ...]:
     """Findings of `sources`; what they call is looked for in their folders."""
     files = {source.file for source in sources}
-    together = check_sources([*sources, *siblings(sources, dialect)], dialect=dialect)
+    together = check_sources([*sources, *siblings(sources, dialect)], dialect=dialect, now=datetime.now(UTC))
     return tuple(found for found in together if found.position.file in files)

@@ -21,9 +21,11 @@ from translator.source import load
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "functions" / "README.md"
 WORDS: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "steps" / "words.yaml").read_text("utf-8"))
+STRUCTURE: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "steps" / "structure.yaml").read_text("utf-8"))
 DIALECTS = ("steps", "stages", "graph", "tasks", "agents")
 TYPES = [name for name, kind in STEP_TYPES.items() if kind.model is not None]
 INPUTS = ("change", "orders", "results", "version", "status", "text", "dry_run")
+STRUCTURE_INPUTS = ("total", "regions", "order")
 
 HEAD = """# Step types
 
@@ -40,18 +42,27 @@ This file is written by `python -m tests.golden.step_types`.
 """
 
 
+BETWEEN = """# Types that the state machine runs itself
+
+They have no function, and their settings stand beside `type` where a dialect has no place of its own for them.
+"""
+
+
 def document() -> str:
-    parts = [HEAD, " · ".join(f"[{name}](#{name})" for name in TYPES) + "\n"]
+    parts = [HEAD, " · ".join(f"[{name}](#{name})" for name in (*TYPES, *STRUCTURE)) + "\n"]
     for name in TYPES:
         parts += _section(name, WORDS.get(name, {}))
+    parts.append(BETWEEN)
+    for name, words in STRUCTURE.items():
+        parts += _structure(name, words)
     return "\n".join(parts)
 
 
 def spelled(name: str, dialect: str) -> str:
     """The whole definition that a type's example is shown from."""
+    steps, inputs = (STRUCTURE[name]["example"], STRUCTURE_INPUTS) if name in STRUCTURE else ([WORDS[name]["example"]], INPUTS)
     canonical = {
-        "dialect": "canonical", "id": "example", "inputs": {each: {"type": "any"} for each in INPUTS},
-        "steps": [WORDS[name]["example"]],
+        "dialect": "canonical", "id": "example", "inputs": {each: {"type": "any"} for each in inputs}, "steps": steps,
     }
     findings = Findings()
     source = load(json.dumps(canonical), findings)
@@ -83,6 +94,25 @@ def _section(name: str, words: Mapping[str, Any]) -> Iterator[str]:
             shown = yaml.safe_dump([step], sort_keys=False, allow_unicode=True, width=120)
             yield f"```yaml\n# {dialect}\n{shown.rstrip()}\n```"
         yield "\n</details>\n"
+
+
+def _structure(name: str, words: Mapping[str, Any]) -> Iterator[str]:
+    """The section of a type that the state machine runs itself."""
+    yield f"## {name}\n\n{words['text'].strip()}\n"
+    for title in ("output", "errors"):
+        if title in words:
+            yield f"**{title.capitalize()}:** {words[title].strip()}\n"
+    yield from (f"- {note.strip()}" for note in words.get("notes", ()))
+    yield "\n| field | value | default | |\n|---|---|---|---|"
+    yield from (f"| `{field}` | {kind} | {default} | {about} |" for field, kind, default, about in words["fields"])
+    yield "\n<details><summary>In each dialect</summary>\n"
+    for dialect in DIALECTS:
+        data = yaml.safe_load(spelled(name, dialect))
+        data = data["workflow"] if dialect == "stages" else data
+        body = {key: data[key] for key in ("steps", "stages", "nodes", "connections", "edges", "tasks") if data.get(key)}
+        shown = yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
+        yield f"```yaml\n# {dialect}\n{shown.rstrip()}\n```"
+    yield "\n</details>\n"
 
 
 def _fields(title: str, schema: Mapping[str, Any]) -> Iterator[str]:

@@ -10,6 +10,8 @@ TRIGGER_CONFIG = Rule("T001", Severity.ERROR, "trigger that cannot start anythin
     " `filter` (a pattern of EventBridge) and a condition `where`; a `workflow` names the workflow whose end it waits for.")
 TRIGGER_GUESSED = Rule("T002", Severity.WARNING, "schedule that can be read in more than one way",
     "The schedule was read as the message says. Write it out if something else is meant.")
+NEVER_AGAIN = Rule("T007", Severity.WARNING, "schedule whose time is over",
+    "All of its moments are in the past, so it starts nothing any more. Write a moment that is to come, or remove the trigger.")
 NO_SECRET = Rule("T003", Severity.WARNING, "webhook that nobody can call",
     "Whoever calls a webhook signs what it sends with a secret that both sides know. Store one for the tenant, and name it:"
     " `config: {secret: shop_webhook}`.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from aslant.configs.base import Config
@@ -10,6 +11,7 @@ from aslant.configs.check import problems
 from aslant.configs.triggers import EventTrigger, ScheduleTrigger, WebhookTrigger, WorkflowTrigger
 from aslant.errors import ValidationError
 from aslant.releases import EventFacts, TriggerFacts, WebhookFacts
+from aslant.schedules import moments
 from translator.diagnostics import NOWHERE, Findings, Position
 from translator.expressions.parser import parse
 from translator.expressions.resolve import Names, resolve
@@ -25,8 +27,8 @@ _MODELS: Mapping[str, type[Config]] = {
 _NAMES = Names(inputs={}, bare={"event": Slot("local", "event")})  # what a trigger's condition may name
 
 
-def check_triggers(workflow: Workflow, findings: Findings) -> None:
-    """Findings for triggers that cannot be, or that say less than they need to."""
+def check_triggers(workflow: Workflow, findings: Findings, now: datetime | None = None) -> None:
+    """Findings for triggers that cannot be, or that say less than they need to; with `now` for those whose time is over."""
     for index, trigger in enumerate(workflow.triggers):
         model = _MODELS.get(str(trigger.get("type")))
         if model is None:
@@ -52,6 +54,8 @@ def check_triggers(workflow: Workflow, findings: Findings) -> None:
             continue
         for note in schedule.notes:
             findings.add(rules.TRIGGER_GUESSED, note, _at(workflow, index, (when,)))
+        if now is not None and next(moments(schedule, now), None) is None:
+            findings.add(rules.NEVER_AGAIN, "every moment of the schedule is over", _at(workflow, index, (when,)))
 
 
 def trigger_facts(workflow: Workflow) -> list[TriggerFacts]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from translator.pipeline import Source, check_sources, compile_source
@@ -32,10 +34,30 @@ def found(config: str) -> list[tuple[str, int, int]]:
     ('{every: "0 minutes"}', [("T001", 6, 22)]), ("{}", [("T001", 6, 13)]), ('{cron: "0 6 * * *", every: 1 hour}', [("T001", 6, 13)]),
     ('{schedule: "daily at 9am", timezone: Nowhere}', [("T001", 6, 50)]), ('{schedul: "daily at 9am"}', [("T001", 6, 24)]),
     ('{schedule: "daily at 9am", overlap: maybe}', [("T001", 6, 49)]), ('{every: 1 hour, catch_up: last, window: 15}', []),
-    ('{every: 1 hour, catch_up: all}', [("T001", 6, 39)]),
+    ('{every: 1 hour, catch_up: all}', [("T001", 6, 39)]), ('{cron: "0 9 30 2 *"}', [("T001", 6, 21)]),
+    ('{at: "2030-03-31T02:30:00", timezone: Europe/Berlin}', [("T002", 6, 19)]),
+    ('{at: "2030-10-27T02:30:00", timezone: Europe/Berlin}', [("T002", 6, 19)]),
+    ('{at: "2030-03-31T02:30:00+01:00", timezone: Europe/Berlin}', []),
 ])  # fmt: skip
 def test_findings_stand_where_the_mistake_is(config: str, expected: list[tuple[str, int, int]]) -> None:
     assert sorted(found(config)) == sorted(expected)
+
+
+@pytest.mark.parametrize(("config", "expected"), [
+    ('{at: "2027-01-01T00:00:00"}', ["T007"]), ('{cron: "0 9 1 1 ? 2027"}', ["T007"]), ('{cron: "0 9 1 1 *"}', []),
+    ('{at: "2029-01-01T00:00:00"}', []), ("{every: 1 hour}", []),
+])
+def test_schedules_whose_time_is_over(config: str, expected: list[str]) -> None:
+    source = Source(FLOW.format(config=config), "report.yaml")
+    assert [one.code for one in check_sources([source], now=datetime(2028, 1, 1, tzinfo=UTC))] == expected
+    assert check_sources([source]) == ()
+
+
+def test_a_time_that_clocks_skip_becomes_another_one() -> None:
+    text = FLOW.format(config='{at: "2030-03-31T02:30:00", timezone: Europe/Berlin}')
+    (told,) = check_sources([Source(text)])
+    assert "03:30" in told.message and "2030-03-31T01:30:00Z" in told.message
+    assert release_of(compile_source(text), machine="m").get("triggers", [])[0]["expression"] == "at(2030-03-31T03:30:00)"
 
 
 def test_facts_for_whoever_publishes() -> None:

@@ -173,11 +173,23 @@ def _cron(text: str, timezone: str) -> Schedule:
     try:
         CronSim(shown, datetime(2000, 1, 1))
     except (CronSimError, ValueError):
+        if month != "*" and _is_cron(" ".join((minute, hour, _any(day), "*", _counted_from(0, _any(weekday))))):
+            raise ValidationError(f"{text!r} never comes: there is no such day in that month") from None
         raise ValidationError(f"{text!r} is no cron expression; {_FORMS}") from None
     schedule = Schedule("cron", f"cron({minute} {hour} {day} {month} {weekday} {year})", timezone)
     if next(moments(schedule, datetime(1970 if year != "*" else 2026, 1, 1, tzinfo=UTC)), None) is None:
         raise ValidationError(f"{text!r} never comes")
     return schedule
+
+
+def _is_cron(fields: str) -> bool:
+    from cronsim import CronSim, CronSimError
+
+    try:
+        CronSim(fields, datetime(2000, 1, 1))
+    except (CronSimError, ValueError):
+        return False
+    return True
 
 
 def _rate(text: str, timezone: str) -> Schedule:
@@ -190,7 +202,21 @@ def _rate(text: str, timezone: str) -> Schedule:
 
 def _at(text: str, timezone: str) -> Schedule:
     moment = _instant(text, timezone).astimezone(zone(timezone))
-    return Schedule("at", f"at({moment:%Y-%m-%dT%H:%M:%S})", timezone)
+    return Schedule("at", f"at({moment:%Y-%m-%dT%H:%M:%S})", timezone, _changed_clock(text, moment, timezone))
+
+
+def _changed_clock(text: str, moment: datetime, timezone: str) -> tuple[str, ...]:
+    """What is to be said of a time that the clock of its zone skips, or shows twice."""
+    written = datetime.fromisoformat(text)
+    if written.tzinfo is not None:
+        return ()
+    if moment.replace(tzinfo=None) != written:
+        means = f"it means {moment:%H:%M}, which is {moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return (f"clocks in {timezone} skip {written:%H:%M} on that day; {means}",)
+    if moment.replace(fold=1).utcoffset() != moment.replace(fold=0).utcoffset():
+        means = f"the first is meant, {moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return (f"clocks in {timezone} show {written:%H:%M} twice on that day; {means}",)
+    return ()
 
 
 def _instant(text: str, timezone: str) -> datetime:

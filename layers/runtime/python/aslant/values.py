@@ -59,24 +59,33 @@ def _finite(text: str) -> float:
 def well_formed(value: Json) -> Json:
     """The same value with halves of surrogate pairs replaced (no UTF-8 can say them).
 
-    Raises ValueError for more than `MAX_DEPTH` levels, and for NaN and infinities.
+    Raises ValueError for more than `MAX_DEPTH` levels, for NaN and infinities, and for keys that JSON cannot tell apart.
     """
-    return _formed(value, 0)
+    return _formed(value, 0, whole_text)
 
 
-def _formed(value: Json, depth: int) -> Json:
+def _formed(value: Json, depth: int, whole: Callable[[str], str]) -> Json:
     if isinstance(value, str):
-        return whole_text(value)
+        return whole(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is not JSON")
     if isinstance(value, list | tuple | dict):
         if depth >= MAX_DEPTH:
             raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
         if isinstance(value, dict):
-            return {_formed(key, 0) if isinstance(key, str) else key: _formed(item, depth + 1)
-                for key, item in value.items()}
-        return [_formed(item, depth + 1) for item in value]
+            found = {_key(key, whole): _formed(item, depth + 1, whole) for key, item in value.items()}
+            if len(found) < len(value):
+                raise ValueError("two keys of an object are the same text in JSON, so one of them would be lost")
+            return found
+        return [_formed(item, depth + 1, whole) for item in value]
     return value
+
+
+def _key(key: Json, whole: Callable[[str], str]) -> Json:
+    """A key as JSON has it: true, false, null and numbers are texts."""
+    if isinstance(key, str):
+        return whole(key)
+    return json.dumps(key) if key is None or isinstance(key, bool | int | float) else key
 
 
 def whole_text(text: str) -> str:
@@ -84,6 +93,13 @@ def whole_text(text: str) -> str:
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _no_halves(text: str) -> str:
+    whole = whole_text(text)
+    if whole.count("\ufffd") > text.count("\ufffd"):
+        raise ValueError("a text has half of a surrogate pair in it, which is no character")
+    return whole
 
 
 def compact(value: Json) -> str:
@@ -99,9 +115,10 @@ def size(value: Json) -> int:
 def exact(value: Json) -> Json:
     """The well-formed value with integers beyond 2^53 as texts of their digits: a state machine's numbers would round them.
 
-    From 10^21 on a number is no id any more: what is a double stays one. Raises ValueError as `well_formed` does.
+    From 10^21 on a number is no id any more: what is a double stays one. Raises ValueError as `well_formed` does, and for
+    halves of surrogate pairs.
     """
-    return _exact(well_formed(value))
+    return _exact(_formed(value, 0, _no_halves))
 
 
 def _exact(value: Json) -> Json:
