@@ -46,10 +46,6 @@ _ESCAPED_PAIR = re.compile(
 )
 
 
-_BARE_HOLE = re.compile(r"(?<=[:\-] )\s*\$?\{\{.*\}\}(?:(?! #).)*|\$?\{\{.*?\}\}")
-_HOLE_WITHIN = re.compile(r"\$?\{\{.*?\}\}[^,\]}]*")
-
-
 class Map(dict[str, Any]):
     """A mapping with the position of itself, of each key and of each value."""
 
@@ -287,15 +283,7 @@ class _Reader:
         if not self.lines:
             self.lines = self.text.split("\n")
         line, column = self.lines[event.start_mark.line], event.start_mark.column
-        hole = _BARE_HOLE.search(line)
-        while hole is not None and not hole.start() <= column < hole.end():
-            hole = _BARE_HOLE.search(line, hole.end())
-        if hole is None:
-            return ""
-        before = line[: hole.start()]
-        if sum(map(before.count, "{[")) > sum(map(before.count, "}]")):  # in braces or brackets, which are no part of it
-            hole = _HOLE_WITHIN.search(line, hole.start()) or hole
-        return f"write it in quotes: {yaml_errors.quoted(hole[0].strip())}"
+        return yaml_errors.bare_hole(line, column)
 
     def count(self, event: Any, more: int = 1) -> None:
         self.nodes += more

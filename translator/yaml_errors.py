@@ -28,6 +28,8 @@ _HINTS = (
 _KEY_ALONE = re.compile(r"(?P<before>\s*(?:-\s+)*)(?P<key>[A-Za-z_][\w-]*)(?:\s+(?P<value>[^\s#].*?))?\s*(?:#.*)?")
 _KEY_AND_VALUE = re.compile(r"\s*(?:-\s+)*[^\s#'\"].*?:\s+[^\s#|>].*")
 _HOLE = re.compile(r"\$\{\{?[^{}]*\}\}?[^,\]}]*")
+_BARE_HOLE = re.compile(r"(?<=[:\-] )\s*\$?\{\{.*\}\}(?:(?! #).)*|\$?\{\{.*?\}\}")
+_HOLE_WITHIN = re.compile(r"\$?\{\{.*?\}\}[^,\]}]*")
 _LONGEST = 60
 
 
@@ -75,6 +77,19 @@ def quoted(text: str) -> str:
     if '"' not in text and "\\" not in text:
         return f'"{text}"'
     return "'" + text.replace("'", "''") + "'"
+
+
+def bare_hole(line: str, column: int) -> str:
+    """What to write for the `{{ x }}` without quotes around `column` (from 0); empty when there is none."""
+    hole = _BARE_HOLE.search(line)
+    while hole is not None and not hole.start() <= column < hole.end():
+        hole = _BARE_HOLE.search(line, hole.end())
+    if hole is None:
+        return ""
+    before = line[: hole.start()]
+    if sum(map(before.count, "{[")) > sum(map(before.count, "}]")):  # in braces or brackets, which are no part of it
+        hole = _HOLE_WITHIN.search(line, hole.start()) or hole
+    return f"write it in quotes: {quoted(hole[0].strip())}"
 
 
 def message(error: yaml.MarkedYAMLError) -> str:
