@@ -49,8 +49,8 @@ def test_what_else_it_shows_can_be_pasted_and_run(text: str, tmp_path: Path, cap
 
 
 def test_no_other_readme_shows_a_whole_definition() -> None:
-    """Those of the step types are steps in lists, which `tests/golden/test_step_types.py` compiles."""
+    """Those of the step types are lists of steps, which `tests/golden/test_step_types.py` compiles."""
     for path in ROOT.glob("**/README.md"):
         if path.parent != ROOT and not {"node_modules", ".venv"} & {*path.parts}:
             for text in re.findall(r"```ya?ml\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL):
-                assert path.parent.name == "functions" and re.match(r"# \w+\n- id: ", text), path
+                assert path.parent.name == "functions" and re.match(r"# \w+\n(?:\w+:\n)?- (?:id|name): ", text), path
