@@ -18,7 +18,7 @@ from translator.asl.fuse import fuse
 from translator.asl.limits import HANDLED, MAX_BYTES, MAX_EVENTS
 from translator.asl.ordering import Arrangement, Ordering
 from translator.asl.parts import AIM, Cut
-from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, runs
+from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, may_fail_natively, runs
 from translator.asl.tasks import CHILD_LIMIT, DATA_LIMIT
 from translator.asl.values import CONTEXT, Bind, Nowhere, Writer, query
 from translator.asl.variables import Variables, collect_reads, collect_results, find_direct
@@ -117,7 +117,9 @@ def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
     planner = Planner(ordering, workflow, distributed, cut)
     outer = planner.frame(None)
     guarded = rolls_back or bool(workflow.finally_ or any("failed" in note.on for note in workflow.notifications))
-    inner = planner.frame(outer) if guarded else outer
+    # Where each state's own Catch takes what may fail, and nothing reads what is left, nothing has to stand around them.
+    bare = rolls_back and not workflow.finally_ and not workflow.notifications and not may_fail_natively(graph.body)
+    inner = planner.frame(outer) if guarded and not bare else outer
     plan = planner.scope(graph.body, inner, workflow.settings.max_parallel)
     ending = _ending(planner, workflow, graph, outer)
     beginning = _beginning(planner, workflow, outer)
@@ -156,8 +158,10 @@ def _emit(asked: _Asked, cut: Cut | None) -> Emitted:
 
     block = Block(outer, finish, label=label)
     finale = emit(machine, block, Run(last, outer), None) if last is not None else None
-    if guarded:
-        total = not any(may_fail(node) for node in nodes_of(outputs))
+    total = not any(may_fail(node) for node in nodes_of(outputs))
+    if bare:
+        start = _undone(machine, block, plan, finale, total=total)
+    elif guarded:
         start = _guarded(machine, block, Body(inner, plan), ending, finale, rolls_back=rolls_back, total=total)
     else:
         start = emit(machine, block, _joined(plan, ending), finale)
@@ -291,6 +295,18 @@ def _guarded(
     }
     machine.go(block, state, well if total else machine.target(block, well), received)
     return _add(machine, block, "body", state)
+
+
+def _undone(machine: Machine, block: Block, plan: Plan | None, finale: str | None, *, total: bool) -> str:
+    """A body of which every state leads to the rollback when it fails. `total`: see `_guarded`."""
+    well = finale if total else machine.target(block, finale)
+    name_failed_steps(machine, block, machine.workflow.id)
+    assert block.fail is not None
+    failed, machine.failure = block.fail
+    block.fail = (_rollback(machine, block, failed), machine.failure)
+    start = emit(machine, block, plan, well)
+    block.fail = None  # what comes before has nothing to undo
+    return start
 
 
 def _rollback(machine: Machine, block: Block, following: str) -> str:

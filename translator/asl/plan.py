@@ -179,7 +179,7 @@ class Planner:
         loop = step.id if step.type == "foreach" else ""
         frame = self.frame(around, loop, apart=loop in self.apart)
         caught = step.on_item_error == "continue" or frame.apart if loop else step.wait_for_all
-        within = self.frame(frame) if caught and _may_fail_natively(inner) else None
+        within = self.frame(frame) if caught and may_fail_natively(inner) else None
         if loop:
             self.loop_frame[loop] = frame if frame.apart else within or frame
         plan = self.scope(inner, within or frame, self.workflow.settings.max_parallel)
@@ -352,7 +352,7 @@ def last_steps(scope: Scope) -> tuple[tuple[Step, ...], bool]:
     return tuple(scope.steps[index] for index in last), exclusive
 
 
-def _may_fail_natively(scope: Scope) -> bool:
+def may_fail_natively(scope: Scope) -> bool:
     """Whether a state that has no `Catch` (Choice, Pass, Wait) evaluates an expression that can fail in this list of steps."""
     return any(may_fail(node) for step in scope.steps for node in _uncaught(step))
 
