@@ -7,9 +7,10 @@ tree that is not resolved yet, `Slot` only in one that is (see `resolve`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from translator.diagnostics import NOWHERE, Position
+from translator.records import record
 
 MAX_DEPTH = 100
 MAX_NODES = 2_000
@@ -19,7 +20,7 @@ MAX_SAFE_INTEGER = 2**53
 Scalar = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Literal:
     """A text, a number, true, false or null. `1`, `1.0` and `True` are three different literals."""
 
@@ -33,7 +34,7 @@ class Literal:
         return hash((type(self.value), self.value))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Name:
     """A bare name whose meaning depends on where it stands."""
 
@@ -41,7 +42,7 @@ class Name:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attribute:
     """`of.name`; null when `of` is no object or has no such key."""
 
@@ -50,7 +51,7 @@ class Attribute:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Index:
     """`of[key]`: an item of a list (negative counts from the end) or the value of an object's key; else null."""
 
@@ -59,7 +60,7 @@ class Index:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unary:
     """`op` is `-`, `+` or `not`."""
 
@@ -68,7 +69,7 @@ class Unary:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binary:
     """`op` is one of `+ - * / // % ** ~ ??`."""
 
@@ -78,7 +79,7 @@ class Binary:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compare:
     """A chain such as `0 < x <= 9`; operators are `== != < <= > >= in, not in, matches`."""
 
@@ -87,7 +88,7 @@ class Compare:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Logic:
     """`and` or `or` over two or more items. Gives the item that decided, as Python and JavaScript do."""
 
@@ -96,7 +97,7 @@ class Logic:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Conditional:
     test: Node
     then: Node
@@ -104,19 +105,19 @@ class Conditional:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListOf:
     items: tuple[Node, ...]
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectOf:
     items: tuple[tuple[Node, Node], ...]
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comprehension:
     """`[element for name in source if condition]`"""
 
@@ -127,14 +128,14 @@ class Comprehension:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     name: str
     args: tuple[Node, ...]
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slot:
     """A value that comes from outside of the expression, already told apart by its kind.
 
@@ -148,7 +149,7 @@ class Slot:
     at: Position = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Template:
     """Text with values rendered into it."""
 

@@ -7,11 +7,12 @@ in which texts have become nodes. Times are seconds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from translator.diagnostics import NOWHERE, Position
 from translator.expressions.tree import Node
+from translator.records import record
 
 Value = Any  # null, bool, number, Node (for every text), list of Value, dict of text -> Value
 Action = Literal["fail", "continue", "retry", "rollback", "compensate", "escalate"]
@@ -19,7 +20,7 @@ Action = Literal["fail", "continue", "retry", "rollback", "compensate", "escalat
 UNDO_LOOP = "rollback undo"  # the loop of a rollback over what it undoes; its items hold the step and the iteration
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Retry:
     """`max_attempts` counts the first attempt; `on` lists machine error names, empty for every retryable error."""
 
@@ -33,7 +34,7 @@ class Retry:
     at: Position = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OnFailure:
     action: Action
     max_retries: int | None = None
@@ -43,7 +44,7 @@ class OnFailure:
     at: Position = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Edge:
     """`step` must be settled before the owner starts. Live always, by an outcome in `on`, or when `when` holds."""
 
@@ -53,14 +54,14 @@ class Edge:
     at: Position = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Case:
     name: str
     when: Node
     at: Position = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One step; which of the structural fields count depends on `type`."""
 
@@ -114,7 +115,7 @@ class Step:
             yield self.steps
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ErrorHandler:
     errors: tuple[str, ...]
     on_failure: OnFailure
@@ -123,14 +124,14 @@ class ErrorHandler:
     at: Position = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notification:
     on: tuple[str, ...]
     config: Mapping[str, Value]
     at: Position = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settings:
     timeout: float | None = None
     max_parallel: int | None = None
@@ -144,7 +145,7 @@ class Settings:
     other: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Workflow:
     """`inputs` is None when the definition declares none: then any input is taken."""
 
