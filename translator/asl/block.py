@@ -14,6 +14,7 @@ from translator.asl.variables import Variables
 from translator.diagnostics import Findings, Position
 from translator.expressions.jsonata import MAX_CODE, NotNative
 from translator.expressions.tree import Slot
+from translator.expressions.types import TypeOf
 from translator.findings import asl as rules
 from translator.model.inputs import required_inputs, type_of_inputs
 from translator.model.workflow import UNDO_LOOP, Step, Workflow
@@ -80,6 +81,11 @@ class Machine:
     contexts: dict[Frame, set[str]] = field(default_factory=dict)
     carried: dict[Frame, dict[str, tuple[Frame | None, str]]] = field(default_factory=dict)
     entries: dict[Frame, dict[str, str]] = field(default_factory=dict)  # loop body -> item variables its first state sets
+    type_of: TypeOf = field(init=False)  # what the declared inputs make certain
+    required: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.type_of, self.required = type_of_inputs(self.workflow), required_inputs(self.workflow)
 
     def add(self, block: Block, step: Step, role: str, state: State, suffix: str = "") -> str:
         """Put a state into the block; gives its name."""
@@ -150,8 +156,7 @@ class Machine:
             return self.variables.new_name.new(f"{step.id}_value")
 
         return Writer(
-            self.bind(block.frame, own), Deferred(variable), self.findings,
-            type_of_inputs(self.workflow), required_inputs(self.workflow), frozenset(self.distributed),
+            self.bind(block.frame, own), Deferred(variable), self.findings, self.type_of, self.required, self.distributed
         )
 
     def attempt(self, step: Step, counted: str) -> str:

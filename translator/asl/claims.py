@@ -20,7 +20,7 @@ from translator.expressions.functions import FUNCTIONS, find
 from translator.expressions.jsonata import is_native
 from translator.expressions.references import slots
 from translator.expressions.tree import Attribute, Binary, Call, Conditional, ListOf, Node, ObjectOf, Slot, children
-from translator.model.values import is_node, nodes_of
+from translator.model.values import nodes_of
 from translator.model.workflow import Step, Value
 
 TOGETHER = 200 * 1024  # bytes of results in one state: below 256 KiB, with room for what stands around them
@@ -82,16 +82,19 @@ class _Analysis:
         for key, value in step.config.items():
             native = not function or computed or (step.type, key) == ("approval", "auto_approve")
             read += self.values(value, native=native)
-        read += self.values(step.items, native=step.id not in self.distributed)
-        read += self.values(step.input, native=True)
+        if step.items is not None:
+            read += self.values(step.items, native=step.id not in self.distributed)
+        if step.input is not None:
+            read += self.values(step.input, native=True)
         for value in (step.seconds, step.until):
-            self.values(value, native=True)
+            if value is not None:
+                self.values(value, native=True)
         self.together(read)
 
     def values(self, value: Value, *, native: bool) -> list[Slot]:
         """What the expressions of a structure read. With `native` the state machine looks into what they name."""
         read: list[Slot] = []
-        for node in nodes_of(value) if isinstance(value, dict | list) or is_node(value) else ():
+        for node in nodes_of(value):
             named = slots(node)
             if not named:
                 continue

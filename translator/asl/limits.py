@@ -58,8 +58,9 @@ def measures(
     """
     figures = figures or estimate(definition, items, lengths)
     found: list[Measure] = []  # where most of it is, is looked for only when it matters
+    sizes = _sizes(definition) if figures.bytes >= NEAR * MAX_DATA else {}
     if figures.bytes >= NEAR * MAX_BYTES:
-        found.append(Measure("bytes of the definition", _largest(definition), figures.bytes, MAX_BYTES))
+        found.append(Measure("bytes of the definition", _largest(sizes), figures.bytes, MAX_BYTES))
     events = figures.cost.events[1]
     if kind == "STANDARD" and events >= NEAR * MAX_EVENTS:
         found.append(Measure("history events", heaviest(definition, items, lengths), events, MAX_EVENTS))
@@ -67,25 +68,27 @@ def measures(
         if not express:
             found.append(Measure("history events of a child execution", state, events, MAX_EVENTS))
     seen: set[str] = set()
-    large = figures.bytes >= NEAR * MAX_DATA
-    found += _states(definition, seen, frozenset(), express=kind == "EXPRESS", variables={}, large=large)
+    found += _states(definition, seen, frozenset(), express=kind == "EXPRESS", variables={}, sizes=sizes)
     return [one for one in found if one.share >= NEAR]
 
 
-def _largest(definition: Mapping[str, Any]) -> str:
-    """The outermost state with the most bytes, when it has half of them."""
-    sizes = {name: byte_size(state) for name, state in definition["States"].items()}
+def _sizes(machine: Mapping[str, Any]) -> dict[str, int]:
+    return {name: byte_size(state) for name, state in machine["States"].items()}
+
+
+def _largest(sizes: Mapping[str, int]) -> str:
+    """The state with the most bytes, when it has half of them."""
     name = max(sizes, key=lambda name: sizes[name])
     return name if 2 * sizes[name] > sum(sizes.values()) else ""
 
 
 def _states(
     machine: Mapping[str, Any], seen: set[str], unreachable: frozenset[str], *, express: bool, variables: dict[str, str],
-    large: bool,
+    sizes: Mapping[str, int],
 ) -> Iterator[Measure]:
     """Measures of the states of a map. `unreachable`: variables outside of the Distributed Map around, which no state inside
-    can read; `variables`: all that are assigned around or here, with the state that does; `large`: whether all states
-    together have so many bytes that one of them may be near the limit of data.
+    can read; `variables`: all that are assigned around or here, with the state that does; `sizes`: the bytes of
+    each, none where all together are too few to be near the limit of data.
     """
     own = dict(variables)
     assigned = {name: _assigned(state) for name, state in machine["States"].items()}
@@ -98,20 +101,22 @@ def _states(
         if name in seen:
             yield Measure("states of one name", name, 2, 1)
         seen.add(name)
-        heavy = large and byte_size(state) >= NEAR * MAX_DATA
+        heavy = sizes.get(name, 0) >= NEAR * MAX_DATA
         yield from _one(name, state, assigned[name], unreachable, express=express, heavy=heavy)
         for branch in state.get("Branches", ()):
-            yield from _states(branch, seen, unreachable, express=express, variables=own, large=heavy)
+            inside = _sizes(branch) if heavy else {}
+            yield from _states(branch, seen, unreachable, express=express, variables=own, sizes=inside)
         processor = state.get("ItemProcessor")
         if processor is None:
             continue
+        inside = _sizes(processor) if heavy else {}
         config = processor.get("ProcessorConfig", {})
         if config.get("Mode") == "DISTRIBUTED":
             yield from _states(
-                processor, seen, frozenset(own), express=config.get("ExecutionType") == "EXPRESS", variables={}, large=heavy
+                processor, seen, frozenset(own), express=config.get("ExecutionType") == "EXPRESS", variables={}, sizes=inside
             )
         else:
-            yield from _states(processor, seen, unreachable, express=express, variables=own, large=heavy)
+            yield from _states(processor, seen, unreachable, express=express, variables=own, sizes=inside)
 
 
 def _one(

@@ -97,19 +97,20 @@ class Cut:
 
 def _size(step: Step) -> int:
     """About how many bytes the states of a step have."""
-    return 520 + sum(map(_bytes, (step.config, step.items, step.when, step.input, *(case.when for case in step.cases))))
+    values = (step.config, step.items, step.when, step.input, *(case.when for case in step.cases))
+    return 520 + sum(8 if value is None else _bytes(value) for value in values)
 
 
 def _bytes(value: Any) -> int:
+    if isinstance(value, Literal):
+        return 20 + (len(value.value) if isinstance(value.value, str) else 0)
     if isinstance(value, dict):
-        return sum(len(key) + 6 + _bytes(item) for key, item in value.items())
+        return sum([len(key) + 6 + _bytes(item) for key, item in value.items()])
     if isinstance(value, list):
-        return sum(2 + _bytes(item) for item in value)
+        return sum([2 + _bytes(item) for item in value])
     if is_node(value):
-        size = 0
-        for node in walk(value):
-            size += 20 + (len(node.value) if isinstance(node, Literal) and isinstance(node.value, str) else 0)
-        return size
+        return sum([20 + (len(here.value) if isinstance(here, Literal) and isinstance(here.value, str) else 0)
+            for here in walk(value)])
     return len(value) if isinstance(value, str) else 8
 
 

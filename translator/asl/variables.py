@@ -40,6 +40,7 @@ class Variables:
     loop_frame: dict[str, Frame]
     new_name: VariableNames = field(default_factory=VariableNames)
     names: dict[tuple[Slot, Frame], str] = field(default_factory=dict)
+    kept: dict[tuple[str, Frame], dict[str, str]] = field(default_factory=dict)  # the same of a step's results, by their kinds
     exports: dict[Frame, list[Slot]] = field(default_factory=dict)  # what a frame hands to the one around it
     direct: dict[Frame, Run] = field(default_factory=dict)  # loop body -> its first step, which reads its input
     ordering: Ordering | None = None
@@ -60,8 +61,7 @@ class Variables:
                 brings = self.sent.setdefault(token, [])
                 if slot not in brings:
                     brings.append(slot)
-                if (slot, home) not in self.names:
-                    self.names[slot, home] = self.new_name.new(_base(slot))
+                self._keep(slot, home)
         self._hand_on(slot, home, reader)
 
     def _hand_on(self, slot: Slot, home: Frame, reader: Frame) -> None:
@@ -74,10 +74,15 @@ class Variables:
                 break
         for number in range(len(path) - 1, -1, -1):  # outermost first: it gets the plain name
             frame = path[number]
-            if (slot, frame) not in self.names:
-                self.names[slot, frame] = self.new_name.new(_base(slot))
+            self._keep(slot, frame)
             if number and slot not in self.exports.setdefault(path[number - 1], []):
                 self.exports[path[number - 1]].append(slot)
+
+    def _keep(self, slot: Slot, frame: Frame) -> None:
+        if (slot, frame) not in self.names:
+            name = self.names[slot, frame] = self.new_name.new(_base(slot))
+            if slot.kind in DEFINED:
+                self.kept.setdefault((slot.name, frame), {})[slot.kind] = name
 
     def home(self, slot: Slot) -> Frame | None:
         """The frame in which a value comes to be; None for values that are no variables."""
@@ -94,13 +99,8 @@ class Variables:
 
     def own(self, step_id: str, frame: Frame) -> list[tuple[Slot, str]]:
         """The variables of `frame` that hold something of the step."""
-        found = []
-        for kind in DEFINED:
-            slot = Slot(kind, step_id)
-            name = self.names.get((slot, frame))
-            if name is not None:
-                found.append((slot, name))
-        return found
+        kept = self.kept.get((step_id, frame), {})
+        return [(Slot(kind, step_id), kept[kind]) for kind in DEFINED if kind in kept]
 
     def skipped(self, plan: Plan | None, frame: Frame) -> dict[str, object]:
         """The assignments in `frame` for steps of `plan` that do not run."""

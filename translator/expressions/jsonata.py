@@ -35,8 +35,7 @@ from translator.expressions.tree import (
     Slot,
     Template,
     Unary,
-    depth,
-    walk,
+    children,
 )
 from translator.expressions.types import TypeOf, kind, nothing_known
 
@@ -90,10 +89,10 @@ def write(
     Raises `NotNative`, and `ValueError` for a secret, which never comes near a state machine.
     """
     # Checked, not found out by running into Python's own limit, which is not the same in every process.
-    if depth(node) > MAX_DEPTH:
+    deepest, reads = _measured(node)
+    if deepest > MAX_DEPTH:
         raise NotNative(f"the expression is nested more than {MAX_DEPTH} deep")
     writer = _Writer(bind, type_of, declared)
-    reads = sum(isinstance(here, (Attribute, Index)) for here in walk(node))
     writer.many_reads = reads > 1
     try:
         code = with_helpers(writer.code(node).text)
@@ -102,6 +101,17 @@ def write(
     if len(code) > MAX_CODE:
         raise NotNative(f"the expression has {len(code):,} characters as JSONata")
     return code
+
+
+def _measured(node: Node) -> tuple[int, int]:
+    """How many nodes deep the tree is, and how many keys and items it reads."""
+    deepest = reads = 0
+    level: list[Node] = [node]
+    while level:
+        deepest += 1
+        reads += sum([isinstance(here, (Attribute, Index)) for here in level])
+        level = [child for here in level for child in children(here)]
+    return deepest, reads
 
 
 LONGEST_NAME = "$" + "x" * 79  # of a variable on AWS

@@ -93,8 +93,8 @@ class Lexer:
             low, high = (middle, high) if self._line_starts[middle] <= offset else (low, middle)
         if self.at.length > 1:  # all in one line of the source: line breaks are escapes there
             low = 0
-        column = self.at.column + offset - self._line_starts[low]
-        return self.at._replace(line=self.at.line + low, column=column, length=max(length, 1))
+        at = self.at
+        return Position(at.line + low, at.column + offset - self._line_starts[low], max(length, 1), at.file)
 
     def next(self) -> Token:
         text = self.text

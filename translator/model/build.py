@@ -14,7 +14,7 @@ from typing import Any
 
 from aslant import error_names
 from translator.diagnostics import Findings, Position
-from translator.expressions.lexer import ids_of
+from translator.expressions.lexer import ids_of, nfc
 from translator.expressions.parser import parse
 from translator.expressions.template import parse_template, parse_value
 from translator.expressions.tree import Literal, Node, Unary
@@ -110,7 +110,7 @@ class _Builder:
         return tuple(self.step(item) for item in data or ())
 
     def step(self, data: Map) -> Step:
-        identifier = unicodedata.normalize("NFC", data["id"])
+        identifier = nfc(data["id"])
         kind = data["type"]
         step = Step(
             id=identifier,
@@ -170,9 +170,9 @@ class _Builder:
 
     def edge(self, item: str | Map, at: Position) -> Edge:
         if isinstance(item, str):
-            return Edge(unicodedata.normalize("NFC", item), at=at)
+            return Edge(nfc(item), at=at)
         return Edge(
-            unicodedata.normalize("NFC", item["step"]),
+            nfc(item["step"]),
             tuple(item.get("on") or ()),
             self.condition(item, "when"),
             item.at("step"),
@@ -237,14 +237,15 @@ def _on_failure(data: Map, at: Position) -> OnFailure:
     )
 
 
-def _names(value: Any) -> Iterator[str]:
+def _names(document: Map) -> Iterator[str]:
     """Every step id and output key: what an expression may name with a hyphen in it."""
-    if isinstance(value, dict):
-        for key in ("id", "output_key"):
-            if isinstance(value.get(key), str):
-                yield unicodedata.normalize("NFC", value[key])
-        for key in ("steps", "finally", "rollback", "branches", "compensation"):
-            yield from _names(value.get(key))
-    elif isinstance(value, list):
-        for item in value:
-            yield from _names(item)
+    stack: list[Any] = [document]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, dict):
+            for key in ("id", "output_key"):
+                if isinstance(here.get(key), str):
+                    yield nfc(here[key])
+            stack += [here[key] for key in ("steps", "finally", "rollback", "branches", "compensation") if key in here]
+        elif isinstance(here, list):
+            stack += here
