@@ -13,6 +13,7 @@ from aslant.settings import OFFLINE, Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from aslant import ports
     from aslant.adapters.jwt_tokens import JwtTokens
     from aslant.approvals.links import Links
     from aslant.approvals.service import Approvals, Notify
@@ -36,22 +37,6 @@ if TYPE_CHECKING:
     from aslant.messages import Ports as Messages
     from aslant.model_ports import ModelEndpoint, Models, Spending
     from aslant.page_ports import Browser, PageReader
-    from aslant.ports import (
-        Artifacts,
-        Bus,
-        Callbacks,
-        Containers,
-        EcsServices,
-        Events,
-        Functions,
-        Machines,
-        Mailer,
-        Releases,
-        Secrets,
-        StepStore,
-        Timers,
-        Topics,
-    )
     from aslant.recording import Recorder
     from aslant.releases import Release
     from aslant.secrets import Redactor
@@ -59,7 +44,7 @@ if TYPE_CHECKING:
     from aslant.triggers import Schedules
 
 
-def secrets(settings: Settings) -> Secrets:
+def secrets(settings: Settings) -> ports.Secrets:
     from aslant.adapters.aws_secrets import AwsSecrets
 
     return AwsSecrets(settings.region, settings.secret_prefix)
@@ -92,13 +77,13 @@ def browser(settings: Settings) -> Browser:
     return Chromium(settings.browser, settings.browser_sandbox, settings.http_allow)
 
 
-def functions(settings: Settings) -> Functions:
+def functions(settings: Settings) -> ports.Functions:
     from aslant.adapters.aws_lambda import AwsLambda
 
     return AwsLambda(settings.region)
 
 
-def containers(settings: Settings, tenant: str) -> Containers:
+def containers(settings: Settings, tenant: str) -> ports.Containers:
     from aslant.adapters.ecs_tasks import EcsTasks
 
     return EcsTasks(settings.region, settings.bucket, settings.containers, tenant, artifacts(settings))
@@ -177,13 +162,13 @@ def spending(settings: Settings) -> Spending:
     return DynamoSpending(settings.region, settings.catalog_table)
 
 
-def topics(settings: Settings) -> Topics:
+def topics(settings: Settings) -> ports.Topics:
     from aslant.adapters.aws_messages import SnsTopics
 
     return SnsTopics(settings.region)
 
 
-def mailer(settings: Settings) -> Mailer:
+def mailer(settings: Settings) -> ports.Mailer:
     from aslant.adapters.aws_messages import SesMailer
 
     return SesMailer(settings.region)
@@ -210,13 +195,13 @@ def smtp_post(settings: Settings, smtp: Smtp) -> Post:
     return SmtpPost(smtp.host, smtp.port, smtp.security, smtp.username, smtp.password, settings.http_allow)
 
 
-def events(settings: Settings) -> Events:
+def events(settings: Settings) -> ports.Events:
     from aslant.adapters.aws_messages import EventBus
 
     return EventBus(settings.region)
 
 
-def bus(settings: Settings) -> Bus:
+def bus(settings: Settings) -> ports.Bus:
     """The bus that the installation's own events go to."""
     from aslant.adapters.event_bus import EventBridgeBus
 
@@ -271,7 +256,7 @@ def links(settings: Settings) -> Links | None:
     return Links(settings.public_url, link_secret(settings.region, settings.secret_prefix))
 
 
-def timers(settings: Settings) -> Timers:
+def timers(settings: Settings) -> ports.Timers:
     from aslant.adapters.aws_scheduler import SchedulerTimers
 
     return SchedulerTimers(settings.region, settings.scheduler_role, schedule_group(settings.name), settings.name)
@@ -283,7 +268,7 @@ def schedules(settings: Settings) -> Schedules:
     return SchedulerTimers(settings.region, settings.scheduler_role, schedule_group(settings.name), settings.name)
 
 
-def artifacts(settings: Settings) -> Artifacts:
+def artifacts(settings: Settings) -> ports.Artifacts:
     from aslant.adapters.s3_artifacts import S3Artifacts
 
     return S3Artifacts(settings.region, settings.bucket)
@@ -296,7 +281,7 @@ def claims(settings: Settings, tenant: str) -> Claims:
     return Claims(artifacts(settings), settings.bucket, tenant)
 
 
-def steps(settings: Settings) -> StepStore:
+def steps(settings: Settings) -> ports.StepStore:
     """Step records in the executions table, large outputs in the bucket."""
     from aslant.adapters.dynamo_steps import DynamoSteps
 
@@ -310,7 +295,7 @@ def gates(settings: Settings) -> Gates:
     return DynamoGates(settings.region, settings.executions_table, artifacts(settings))
 
 
-def callbacks(settings: Settings) -> Callbacks:
+def callbacks(settings: Settings) -> ports.Callbacks:
     from aslant.adapters.aws_approvals import StepFunctionsCallbacks
 
     return StepFunctionsCallbacks(settings.region)
@@ -323,13 +308,13 @@ def execution_store(settings: Settings) -> ExecutionStore:
     return DynamoExecutions(settings.region, settings.executions_table, artifacts(settings))
 
 
-def machines(settings: Settings) -> Machines:
+def machines(settings: Settings) -> ports.Machines:
     from aslant.adapters.aws_machines import StepFunctionsMachines
 
     return StepFunctionsMachines(settings.region)
 
 
-def releases(settings: Settings) -> Releases:
+def releases(settings: Settings) -> ports.Releases:
     """The catalog table."""
     from aslant.adapters.dynamo_catalog import DynamoCatalog
 
@@ -454,7 +439,7 @@ def cluster(
     return Kubernetes(found, GuardedHttp((*settings.http_allow, urlsplit(found.server).hostname or "")), remaining)
 
 
-def ecs_services(settings: Settings) -> EcsServices:
+def ecs_services(settings: Settings) -> ports.EcsServices:
     from aslant.adapters.ecs import AwsEcs
 
     return AwsEcs(settings.region)
