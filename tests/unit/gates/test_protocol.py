@@ -198,16 +198,18 @@ def test_a_turn_is_asked_for_when_all_are_there_and_somebody_waits(gates: Dynamo
     world = Places(gates, limit=1)
     world.takes("first")
     turn = world.of("next")
-    calls = {
-        "wait": lambda: world.call("next", wait={"gate": world.point("next"), "need": 3, "turn": turn}),
-        **{by: lambda by=by: world.call(signals=[{"gate": world.point("next"), "by": by, "need": 3, "turn": turn}]) for by in "ab"},
-    }
+    def call(who: str) -> None:
+        if who == "wait":
+            world.call("next", wait={"gate": world.point("next"), "need": 3, "turn": turn})
+        else:
+            world.call(signals=[{"gate": world.point("next"), "by": who, "need": 3, "turn": turn}])
+
     for who in order[:2]:
-        calls[who]()
+        call(who)
     world.gives("first")  # the turn is nobody's: not all that it is for are there
     world.takes("other")
     assert [*world.machine.answers] == ["first", "other"]
-    calls[order[2]]()
+    call(order[2])
     world.takes("late")
     world.gives("other")
     assert [*world.machine.answers] == ["first", "other", "next"]
