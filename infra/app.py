@@ -80,8 +80,7 @@ def build(app: App, settings: StageSettings, compilations: Sequence[Compilation]
         workflows.append(stack)
     observability = ObservabilityStack(
         app, f"{name}-observability", settings=settings, store=data.store, functions=functions.functions,
-        queues={"functions": functions.dead_letters, **events.dead},
-        machines=[one.machine.state_machine_arn for stack in workflows for one in stack.machines.values()], api=api.api,
+        queues={"functions": functions.dead_letters, **events.dead}, api=api.api,
     )  # fmt: skip
     for key, value in {"project": settings.name, "stage": settings.stage, **settings.tags}.items():
         Tags.of(app).add(key, value)

@@ -131,7 +131,7 @@ def _service(
 
 
 SERVICES: tuple[FunctionSpec, ...] = (
-    _service(PUBLISH_EVENTS, "publish_events", Right.BUS, Right.LOOK, Right.CATALOG, Right.ARTIFACTS),
+    _service(PUBLISH_EVENTS, "publish_events", Right.BUS, Right.EXECUTIONS, Right.CATALOG, Right.ARTIFACTS),
     _service(RECORD_EXECUTION, "record_execution", *_ENGINE, memory=1024, timeout=300, asynchronous=True),
     _service(
         approvals.FUNCTION, "approvals", Right.EXECUTIONS, Right.ARTIFACTS, Right.SEAL, Right.TIMERS, Right.CALLBACKS, *_TELL,

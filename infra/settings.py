@@ -32,7 +32,7 @@ class StageSettings:
     tracing: bool = True
     api_rate: int = 50                   # requests in a second
     api_burst: int = 100
-    approval_alarm_hours: int = 24
+    approval_alarm_hours: int = 24       # without an answer to any approval, 24 at most
     failure_alarm: int = 1               # failed executions in five minutes
     workflow_stacks: int = 1             # stacks that workflows are spread over, by their ids; changing it moves workflows
     budget_usd: int = 0                  # a month; 0 is no budget

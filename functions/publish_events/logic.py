@@ -23,6 +23,10 @@ Json = Any
 Record = Mapping[str, Any]
 
 BY = "policy"  # who makes the checkpoints
+COUNTED = frozenset({  # of these there are metrics, which the alarms and the dashboard take
+    "workflow_started", "workflow_completed", "workflow_failed", "workflow_cancelled", "workflow_timed_out",
+    "workflow_rolled_back", "approval_requested", "approval_granted", "approval_rejected", "approval_expired",
+})  # fmt: skip
 _BATCH = 10    # entries of one PutEvents
 _ROUNDS = 6    # requests in a row in which something failed
 _PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds after a request in which something failed
@@ -112,6 +116,9 @@ class Publisher:
             return str(error)
         taken = {event.id for (_, event), answer in zip(batch, answers, strict=True) if not answer}
         waiting[:] = [entry for entry in waiting if entry[1].id not in taken]
+        for _, event in batch:
+            if event.id in taken and event.type in COUNTED:
+                observability.emit({"Events": (1, "Count")}, {"event_type": event.type, "workflow": event.workflow})
         return next((answer for answer in answers if answer), "")
 
     def _complete(self, event: Event) -> Event:

@@ -108,6 +108,8 @@ UNUSED: dict[tuple[str, str], str] = {
     ("aslant-skill", "lambda:InvokeFunction"): "skills of the tests are Python functions; see test_aws_adapters.py",
     ("*", "eks:DescribeCluster"): "clusters are servers in tests", ("*", "ecs:DescribeServices"): "ECS has unit tests with stubs",
     ("*", "ecs:UpdateService"): "ECS has unit tests with stubs",
+    ("aslant-publish-events", "dynamodb:PutItem"): "checkpoints, which definitions ask for",
+    ("aslant-publish-events", "dynamodb:UpdateItem"): "checkpoints, which definitions ask for",
     ("aslant-push-events", "dynamodb:GetItem"): "of the connections, with those who follow",
     **{(name, "dynamodb:Query"): "one of two ways to read" for name in (
         "aslant-publish-events", "aslant-notify-completion", "aslant-publish-definition",

@@ -173,7 +173,7 @@ def test_the_line_at_the_end_of_a_step(lines, monkeypatch):
     assert recorded["outcome"] == "recorded" and "_aws" not in recorded
     assert failed.items() >= {**ids, "iteration": [], "level": "ERROR", "error": "ServerError", "cause": "down"}.items()
     (metrics,) = failed["_aws"]["CloudWatchMetrics"]
-    assert metrics["Namespace"] == "Aslant" and metrics["Dimensions"] == [["step_type", "workflow"]]
+    assert metrics["Namespace"] == "Aslant" and metrics["Dimensions"] == [["step_type", "workflow"], ["step_type"]]
     assert {each["Name"] for each in metrics["Metrics"]} == {"StepDuration", "StepFailures", "StepRetries"}
     assert all(isinstance(failed[each["Name"]], int | float) for each in metrics["Metrics"])
     assert (failed["step_type"], failed["StepFailures"], done["StepFailures"], done["usage"]["tokens_in"]) == ("test", 1, 0, 4)

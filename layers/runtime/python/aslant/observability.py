@@ -64,14 +64,19 @@ def step_ended(
 
 
 def metric_line(metrics: Mapping[str, tuple[float, str]], dimensions: Mapping[str, str]) -> dict[str, Json]:
-    """Metrics (value and unit by name) as the part of a line that CloudWatch takes them from."""
+    """Metrics (value and unit by name) as the part of a line that CloudWatch takes them from.
+
+    Each is there for every workflow, and for all of them together: an alarm takes no more than one metric of a name.
+    """
     if not metrics:
         return {}
     filled = {name: str(value)[:1024] or "-" for name, value in dimensions.items()}  # an empty dimension is refused
+    whole = sorted(filled)
+    sets = [whole, [name for name in whole if name != "workflow"]] if "workflow" in filled else [whole]
     about = {
         "Timestamp": int(time.time() * 1000),
         "CloudWatchMetrics": [{
-            "Namespace": NAMESPACE, "Dimensions": [sorted(filled)],
+            "Namespace": NAMESPACE, "Dimensions": sets,
             "Metrics": [{"Name": name, "Unit": unit} for name, (_, unit) in metrics.items()],
         }],
     }  # fmt: skip
