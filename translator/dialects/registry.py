@@ -110,7 +110,7 @@ def detect(document: Map, findings: Findings) -> Dialect | None:
         return None
     found = [dialect for dialect in DIALECTS.values() if dialect.matches(document)]
     if len(found) == 1:
-        return found[0]
+        return None if found[0].name == "agents" and _is_graph_with_edges(document, findings) else found[0]
     if found:
         findings.add(rules.AMBIGUOUS_DIALECT,
             "this could be " + " or ".join(f"{dialect.name} ({dialect.distinctive})" for dialect in found),
@@ -125,6 +125,17 @@ def detect(document: Map, findings: Findings) -> Dialect | None:
     findings.add(rules.UNKNOWN_DIALECT, f"the definition fits no dialect. Looked for {looked}", document.pos,
         hint=_near_miss(document))
     return None
+
+
+def _is_graph_with_edges(document: Map, findings: Findings) -> bool:
+    """Whether the nodes are a graph's, whose connections are called edges; there is a finding then."""
+    holder = _nodes(document)
+    nodes = [node for node in holder["nodes"] if isinstance(node, Map)] if holder is not None else []
+    if holder is None or not nodes or any("agent" in node for node in nodes) or not any("type" in node for node in nodes):
+        return False
+    findings.add(rules.UNKNOWN_DIALECT, "nodes with a `type` are joined by `connections` (graph), nodes with an `agent` by"
+        " `edges` (agents)", holder.at_key("edges"), hint="call them `connections`, each with `source` and `target`")
+    return True
 
 
 def _near_miss(document: Map) -> str:

@@ -16,6 +16,7 @@ from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
+_TARGETS = ("target_step", "target_steps", "target")
 NEVER = "false"  # the guard of an edge that only makes a step wait
 
 
@@ -300,11 +301,15 @@ def choice(step: Map, settings: Map, findings: Findings) -> list[Target]:
                 findings.add(rules.BRANCHES, f"the branch {outcome!r} is neither true nor false",
                     named.at_key(outcome), hint="write a list of branches to have more than two")
                 continue
+            if isinstance(named[outcome], Map):
+                check_keys(named[outcome], (*_TARGETS, "name"), f"the branch {outcome!r}", findings)
             targets += _targets(outcome, named[outcome], named.at(outcome), findings)
     else:
         findings.add(rules.BRANCHES, "`branches` is a mapping or a list", settings.at("branches"))
     if settings.get("default") is not None:
         _one_default(settings, step, targets, findings)
+        if isinstance(settings["default"], Map):
+            check_keys(settings["default"], (*_TARGETS, "name"), "the default", findings)
         step.put("default", "default" if isinstance(branches, Seq) else "false", settings.at("default"))
         targets += _targets(step["default"], settings["default"], settings.at("default"), findings)
     step.put("cases", cases, cases.pos, settings.at_key("branches"))
@@ -354,9 +359,7 @@ def _listed_branches(step: Map, branches: Seq, cases: Seq, targets: list[Target]
 
 def _targets(outcome: str, value: Any, at: Position, findings: Findings) -> list[Target]:
     if isinstance(value, Map):
-        check_keys(value, ("name", "condition", "when", "target_step", "target_steps", "target", "default",
-            "is_default"), "a branch", findings)
-        key = only_one(value, ("target_step", "target_steps", "target"), findings)
+        key = only_one(value, _TARGETS, findings)
         if key is None:
             return []
         value, at = value[key], value.at(key)

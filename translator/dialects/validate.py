@@ -9,15 +9,16 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from aslant.configs.check import config_model
 from translator.diagnostics import Findings
-from translator.dialects.common import INPUT_TYPES
+from translator.dialects.common import INPUT_TYPES, STEP_TYPES
 from translator.findings import dialects as rules
 from translator.nearest import nearest
 from translator.source import Map, Seq, position_of, value_at
 from translator.yaml_errors import quoted
 
 MOST = 100
-MOST_KEYS = 40  # that a hint lists
+MOST_KEYS = 24  # that a hint lists
 Path = tuple[str | int, ...]
 _KINDS = {
     "string_type": "a text", "int_type": "an integer", "float_type": "a number", "bool_type": "true or false",
@@ -182,7 +183,7 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
         holder = value_at(document, owner)
         findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a key of {label(owner, within)}",
             holder.at_key(key) if isinstance(holder, Map) else at,
-            hint=_key_hint(key, owner, known))
+            hint=_setting_hint(key, holder, known) or _key_hint(key, owner, known))
     elif name == "missing":
         findings.add(rules.MISSING_KEY, f"{label(path[:-1], within)} has no {path[-1]!r}",
             position_of(document, path[:-1]), hint=f"add `{path[-1]}:`")
@@ -240,9 +241,14 @@ def _wanted(item: Any) -> str:
     return f"one of {item['ctx']['expected']}" if item["type"] == "literal_error" else _KINDS[item["type"]]
 
 
+_BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+
+
 def _type_hint(value: Any, wanted: list[str]) -> str:
     if isinstance(value, str) and "a number" in wanted and value.replace(".", "", 1).isdigit():
         return "remove the quotes"
+    if isinstance(value, str) and "true or false" in wanted and value.lower() in _BOOLEANS:
+        return f"write {_BOOLEANS[value.lower()]}"
     if isinstance(value, (int, float, bool)) and "a text" in wanted:
         return f'quote it: "{str(value).lower() if isinstance(value, bool) else value}"'
     if isinstance(value, Map) and "a text" in wanted and (meant := _bare_hole(value)):
@@ -292,6 +298,7 @@ _SAME = {
     ("retry", "delay"): ("initial_delay", "interval", "wait", "backoff_seconds"),
     ("retry", "multiplier"): ("backoff_multiplier", "backoff_rate", "factor"),
 }
+_CONDITIONAL = "a conditional has `config: {condition: …, branches: {true: {target_step: …}, false: {target_step: …}}}`"
 _OTHERS = {  # the key that is known in this place, and the hint
     "retry_on": ("retry", "write `retry: {on: […]}`"), "retry_policy": ("retry", "did you mean `retry`?"),
     "retries": ("retry", "write `retry: {max_attempts: …}`"), "max_retries": ("retry", "write `retry: {max_attempts: …}`"),
@@ -300,7 +307,12 @@ _OTHERS = {  # the key that is known in this place, and the hint
     "condition": ("when", "did you mean `when`?"),
     **dict.fromkeys(("start", "start_at", "startAt", "entry", "entry_point"),
         ("triggers", "leave it out: steps that wait for no other start at once; `triggers` says what starts an execution")),
-    **dict.fromkeys(("params", "parameters", "arguments", "args"), ("inputs", "did you mean `inputs`?")),
+    **dict.fromkeys(("then", "else", "if_true", "if_false"), ("config", _CONDITIONAL)),
+    "from": ("source", "did you mean `source`?"), "to": ("target", "did you mean `target`?"),
+    "source": ("from", "did you mean `from`?"), "target": ("to", "did you mean `to`?"),
+    "output": ("sourceOutput", "did you mean `sourceOutput`?"), "min": ("minimum", "did you mean `minimum`?"),
+    "max": ("maximum", "did you mean `maximum`?"),
+    "parameters": ("inputs", "did you mean `inputs`?"),
 }
 
 
@@ -310,10 +322,27 @@ def _key_hint(key: str, owner: Path, known: list[str]) -> str:
     if same:
         count = " (it counts the first attempt too)" if key == "max_retries" else ""
         return f"did you mean `{same}`?{count}"
+    given = next((name for name in ("parameters", "inputs") if name in known), "")
+    if given and key in ("params", "arguments", "args"):
+        return f"did you mean `{given}`?"
     meant, hint = _OTHERS.get(key, ("", ""))
     if meant in known:
         return hint
     return did_you_mean(key, known, f"known keys: {', '.join(known)}" if len(known) <= MOST_KEYS else "")
+
+
+def _setting_hint(key: str, holder: Any, known: list[str]) -> str:
+    """Where a setting of the step's type stands, that was written into the step itself."""
+    place = next((name for name in ("properties", "parameters", "task_type", "config") if name in known), "")
+    kind = holder.get("agent" if "agent" in known else "type") if isinstance(holder, Map) and place else None
+    name = kind.get("type") if isinstance(kind, Map) else kind
+    found = STEP_TYPES.get(name.lower(), "") if isinstance(name, str) else ""
+    if found == "choice" and key == "condition":
+        return _CONDITIONAL if place == "config" else f"write it under `{place}:`"
+    model = config_model(found)
+    if model is None or key not in model.model_fields:
+        return ""
+    return f"write `type: {{type: {name}, {key}: …}}`" if place == "task_type" else f"write it under `{place}:`"
 
 
 def _bare_hole(value: Map) -> str:

@@ -117,6 +117,8 @@ class Lexer:
             hint = "write `and` or `&&`"
         elif char == "$" and (called := _CALLED.match(text, start)):  # as JSONata and shells have it
             hint = f"write {called[1]}{'(…)' if called[2] else ''}, without the dollar sign"
+        elif text.startswith("${", start):
+            hint = "close it with }, or leave out the ${"
         raise Unreadable(rules.SYNTAX, f"{char!r} has no meaning in an expression", start, 1, hint)
 
     def member(self) -> Token:

@@ -20,7 +20,7 @@ def parse_template(text: str, at: Position, findings: Findings, ids: Collection[
     """Read a text that may hold expressions.
 
     One hole and nothing else gives the expression itself, so that its value keeps its type; no hole gives a `Literal`;
-    anything else a `Template`. What cannot be read is a finding, and the result then stands for an empty text.
+    anything else a `Template`. What cannot be read is a finding, and the result then a `Template` of nothing.
     """
     if "{{" not in text:
         return Literal(text, at)
@@ -38,10 +38,10 @@ def parse_template(text: str, at: Position, findings: Findings, ids: Collection[
                 parts.append(node)
     except Unreadable as problem:
         report(problem, lexer, findings)
-        return Literal("", at)
+        return Template(("",), at)
     except RecursionError:
         findings.add(rules.TOO_DEEP, "operators and parentheses nested too deeply", at)
-        return Literal("", at)
+        return Template(("",), at)
     parts.append(text[pos:])
     return _joined(parts, at)
 
@@ -60,7 +60,7 @@ def _hole(lexer: Lexer, match: re.Match[str]) -> tuple[Node, int]:
         token = parser.token
         if token.kind == "end":
             raise Unreadable(rules.UNCLOSED, f"{match[2]} has no closing }}}}", start, len(match[2]),
-                f"write \\{match[2]} for the delimiter itself")
+                f"add }}}}, or write \\{match[2]} for the delimiter itself")
         if not token.is_op("}}"):
             raise parser.unexpected("expected }}")
         if token.end - match.end() > MAX_CHARACTERS:
@@ -69,7 +69,7 @@ def _hole(lexer: Lexer, match: re.Match[str]) -> tuple[Node, int]:
     except Unreadable as problem:
         if problem.rule in (rules.SYNTAX, rules.STRING) and "}}" not in lexer.text[match.end():]:
             raise Unreadable(rules.UNCLOSED, f"{match[2]} has no closing }}}}", start, len(match[2]),
-                f"write \\{match[2]} for the delimiter itself") from problem
+                f"add }}}}, or write \\{match[2]} for the delimiter itself") from problem
         if problem.rule is rules.TOO_DEEP and problem.offset == 0:
             problem.offset = start
         raise

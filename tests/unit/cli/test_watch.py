@@ -86,6 +86,17 @@ def test_lines_tell_each_change_once_in_the_order_of_time() -> None:
     ]
 
 
+def test_a_retry_says_why_the_attempt_before_it_failed() -> None:
+    board, stream = progress(), io.StringIO()
+    lines = Lines(stream)
+    lines.start(board, START)
+    run = board.run("fetch")
+    run.status, run.started, run.attempts, run.before = Status.RUNNING, at(0), 2, ("RateLimited", "step fetch: too many\ncalls")
+    lines.update(at(1))
+    assert "retrying" in stream.getvalue()
+    assert "fetch (attempt 2, after RateLimited: too many calls)" in stream.getvalue()
+
+
 def test_what_happened_in_one_instant_is_told_as_it_began_and_the_inner_before_the_outer() -> None:
     board, stream = progress(), io.StringIO()
     lines = Lines(stream)

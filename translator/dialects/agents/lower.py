@@ -434,7 +434,8 @@ def _case(name: str, when: str, at: Position) -> Map:
 
 def _choice(step: Map) -> Router:
     """A canonical choice: its edges name its outcomes, or none."""
-    cases = step.get("cases") or Seq(step.pos)
+    written = step.get("cases")
+    cases = written if isinstance(written, Seq) else Seq(step.pos)
     names = [str(case.get("name")) for case in cases if isinstance(case, Map)]
     default = step.get("default")
     return Router((*names, *((str(default),) if default else ())), strict=False)

@@ -72,3 +72,29 @@ def test_equal_defaults_are_no_settings() -> None:
 def test_what_has_nothing_to_act_on_is_told(step: str, key: str) -> None:
     found = [one.message for one in check_sources([Source(STEPS + step, "a.yaml")]) if one.code == "D040"]
     assert [message.split("`")[1] for message in found] == [key]
+
+
+@pytest.mark.parametrize(("text", "hint"), [
+    (STEPS + "{id: s, type: http, url: 'https://x.org'}", "write it under `config:`"),
+    (STEPS + "{id: s, type: conditional, condition: input.a}", "a conditional has `config: {condition: …, branches:"),
+    (STEPS + "{id: s, type: parallel, branches: [[{id: t, type: delay, config: {seconds: 3}}]]}", "write `{steps: […]}`"),
+    (STEPS + "{id: s, type: nothing, config: {}}", "approval, "),
+    (GRAPH + "{id: s, type: http, url: 'https://x.org'}", "write it under `properties:`"),
+    (GRAPH + "{id: s, type: http, properties: {url: 'https://x.org'}}\nedges: []", "call them `connections`"),
+    (GRAPH + "{id: s, type: parallel, properties: {steps: []}}", "write `branches: [{steps: […]}, …]`"),
+    (TASKS + "{id: s, type: Http, url: 'https://x.org'}", "write `type: {type: Http, url: …}`"),
+    (TASKS + "{id: s, type: {type: foreach, config: {items: [1]}}}", "its settings stand here, without `config:`"),
+    (AGENTS + "{id: s, agent: llm, prompt: a}", "write it under `parameters:`"),
+    ("inputs: {n: {type: float}}\n" + STEPS + "{id: s, type: delay, config: {seconds: 3}}", "did you mean `number`?"),
+    ("inputs: {n: float}\n" + STEPS + "{id: s, type: delay, config: {seconds: 3}}", "write {type: number}"),
+    ("start: s\n" + STEPS + "{id: s, type: delay, config: {seconds: 3}}", "leave it out"),
+    (STEPS + "{id: s, type: http, config: {url: {{ input.x }} }}", 'write it in quotes: "{{ input.x }}"'),
+    (STAGES + "{id: s, type: http, parameters: {url: ${{ input.x }}/a}}", 'write it in quotes: "${{ input.x }}/a"'),
+])
+def test_hints_say_what_to_write(text: str, hint: str) -> None:
+    assert [one.hint for one in check_sources([Source(text, "a.yaml")]) if hint in one.hint]
+
+
+def test_what_cannot_be_read_is_told_once() -> None:
+    found = check_sources([Source(STEPS + "{id: s, type: http, config: {url: 'https://x.org/{{ input.a }'}}", "a.yaml")])
+    assert [one.code for one in found] == ["E004"]
