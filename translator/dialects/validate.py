@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from aslant.configs.check import config_model
 from translator.diagnostics import Findings
-from translator.dialects.common import INPUT_TYPES, STEP_TYPES
+from translator.dialects.common import ACTIONS, INPUT_TYPES, STEP_TYPES
 from translator.findings import dialects as rules
 from translator.nearest import nearest
 from translator.source import Map, Seq, position_of, value_at
@@ -206,9 +206,10 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
 
 
 def _word_hint(value: str, words: list[str]) -> str:
-    """The word that was meant: another name of a type, or a slip."""
-    other = INPUT_TYPES.get(value.lower(), "")
-    return f"did you mean `{other}`?" if other in words else did_you_mean(value, words)
+    """The word that was meant: another name of a type or an action, or a slip."""
+    others = (table.get(value.lower(), "") for table in (INPUT_TYPES, ACTIONS))
+    other = next((each for each in others if each in words), "")
+    return f"did you mean `{other}`?" if other else did_you_mean(value, words)
 
 
 def _range(item: Any) -> str:
@@ -328,6 +329,9 @@ def _key_hint(key: str, owner: Path, known: list[str]) -> str:
     meant, hint = _OTHERS.get(key, ("", ""))
     if meant in known:
         return hint
+    longer = [name for name in known if name.startswith(f"{key}_") or name.endswith(f"_{key}")]
+    if len(longer) == 1:
+        return f"did you mean `{longer[0]}`?"
     return did_you_mean(key, known, f"known keys: {', '.join(known)}" if len(known) <= MOST_KEYS else "")
 
 

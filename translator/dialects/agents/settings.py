@@ -27,8 +27,24 @@ SECRET_OF = {
 }
 
 
+_ROOT_KEYS = frozenset({
+    "$comment", "$defs", "$id", "$schema", "additionalProperties", "description", "examples", "properties", "required", "title",
+    "type",
+})
+
+
+def _report_keys(schema: Map, findings: Findings) -> None:
+    """Findings for what is no key of a JSON Schema of an object: mostly its properties, without `properties:` around them."""
+    for key in schema:
+        if key not in _ROOT_KEYS:
+            findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a key of a JSON Schema", schema.at_key(key),
+                hint=f"write `properties: {{{key}: …}}`")
+
+
 def inputs(schema: Map | None, findings: Findings) -> Map | None:
     """Declared inputs from a JSON Schema of the input; None when there is none."""
+    if schema is not None:
+        _report_keys(schema, findings)
     if schema is None or not isinstance(schema.get("properties"), Map):
         return None
     required = schema.get("required")
@@ -67,6 +83,7 @@ def outputs(schema: Map | None, keys: frozenset[str], written: bool, out: Map, f
     """Declared outputs: their types, and where they come from when a node's output key has their name."""
     if schema is None:
         return
+    _report_keys(schema, findings)
     properties = schema.get("properties") if isinstance(schema.get("properties"), Map) else Map(schema.pos)
     types = Map(schema.pos)
     values = Map(schema.pos)
