@@ -167,7 +167,7 @@ def _foreach(step: Step, findings: Findings) -> None:
     elif isinstance(step.items, Literal) and not isinstance(step.items.value, list):
         findings.add(
             rules.MISSING, f"the items of {step.id!r} are a text, not a list", _at(step, "items"),
-            hint="write a list, or the expression in its delimiters",
+            hint="write a list, or an expression in {{ }} as the dialect has them (${{ }} in stages)",
         )
     if not step.steps:
         findings.add(rules.MISSING, f"the loop {step.id!r} has no steps", step.at, hint="add `steps`")
