@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -119,6 +121,21 @@ class _Read:
     rollback: Rollback | None = None
 
 
+@contextmanager
+def _no_search_for_cycles() -> Iterator[None]:
+    """A compilation makes some hundred objects for each step, nearly all of which stay until its end: the search for unused
+    cycles among them finds next to nothing, and takes a tenth of the time.
+    """
+    searching = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searching:
+            gc.enable()
+
+
+@_no_search_for_cycles()
 def compile_sources(
     sources: Sequence[Source], *, dialect: str | None = None, strict: bool = False,
     versions: Mapping[str, str] | None = None, limit: int = MAX_BYTES, fused: bool = True,
