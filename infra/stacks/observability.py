@@ -43,12 +43,16 @@ class ObservabilityStack(Stack):
         ended = {status: _own("Executions", _FIVE, status=status) for status in _ENDS}
         failed = _sum([ended["failed"], ended["timed_out"]], _FIVE, "failed executions")
         self._alarm("Failures", failed, settings.failure_alarm, "executions fail")
-        watch.AnomalyDetectionAlarm(
+        unusual = watch.AnomalyDetectionAlarm(
             self, "FailureRate", metric=_own("Executions", _HOUR, status="failed"), std_devs=3, evaluation_periods=2,
             comparison_operator=watch.ComparisonOperator.GREATER_THAN_UPPER_THRESHOLD,
             treat_missing_data=watch.TreatMissingData.NOT_BREACHING,
             alarm_description="more executions fail than at other times",
-        ).add_alarm_action(actions.SnsAction(self._topic))
+        )
+        unusual.add_alarm_action(actions.SnsAction(self._topic))
+        low = unusual.node.default_child
+        assert isinstance(low, watch.CfnAlarm)
+        low.add_property_deletion_override("Period")  # CloudFormation takes none beside metrics
         starts = watch.Metric(
             namespace="AWS/States", metric_name="ThrottledEvents", dimensions_map={"APIName": "StartExecution"},
             statistic="Sum", period=_FIVE,

@@ -34,7 +34,8 @@ class Assembly:
 
 def synthesize(out: Path, **context: str) -> subprocess.CompletedProcess[str]:
     """Runs the app as the CDK command line tool does."""
-    given = {"layers": "empty", "aws:cdk:enable-path-metadata": False} | context
+    flags = json.loads((ROOT / "cdk.json").read_text("utf-8"))["context"]
+    given = flags | {"layers": "empty", "aws:cdk:enable-path-metadata": False} | context
     variables = {
         "CDK_OUTDIR": str(out), "CDK_CONTEXT_JSON": json.dumps(given), "PYTHONDONTWRITEBYTECODE": "1",
         "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1", "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "1",

@@ -166,6 +166,9 @@ def test_what_cdk_deploys_runs(account: Account) -> None:
     assert (account.note(new), account.note(old)) == ("to new", "for old")
 
     again = account.assembly("again")
+    names = [path.name for path in sorted(first.glob("*.template.json"))]
+    assert len(names) == len(STACKS)
+    assert [(again / name).read_bytes() for name in names] == [(first / name).read_bytes() for name in names]
     account.deploy(again)  # the rollback: a second synthesis of the first
     assert account.note(account.start("back")) == "for back" and account.note(between) == "to between"
     shown = account.cdk(first, "diff", "--method=template", "--fail")
