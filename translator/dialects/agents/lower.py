@@ -236,7 +236,7 @@ class _Lowering:
         out.put("items", f"{{{{ {values[0]} }}}}", at)
         out.put("item_name", item, at, node.key_at.get("item_name", at))
         parameters: Map = node.get("parameters") or Map(node.pos)
-        if isinstance(parameters.get("batch_size"), int):
+        if parameters.get("batch_size") is not None:
             out.move("max_parallel", parameters, "batch_size")
         inner = Map(node.pos)
         inner.put("id", common.unique(f"{identifier}_each", self.taken), node.at("id"))
