@@ -34,7 +34,7 @@ _DAY = 86_400_000
 
 @dataclass
 class Store:
-    """What the calls of one thread asked of AWS: seconds, DynamoDB's requests, and the items that these read."""
+    """What the calls of one thread asked of AWS: seconds of CPU, DynamoDB's requests, and the items that these read."""
 
     seconds: float = 0.0
     requests: int = 0
@@ -57,11 +57,11 @@ def watching() -> Iterator[None]:
     original = BaseClient._make_api_call
 
     def counted(self: Any, operation: str, parameters: Any) -> Any:
-        store, began = WATCHED.now, time.perf_counter()
+        store, began = WATCHED.now, time.thread_time()
         try:
             answer = original(self, operation, parameters)
         finally:
-            store.seconds += time.perf_counter() - began
+            store.seconds += time.thread_time() - began
             if self.meta.service_model.service_name == "dynamodb":
                 store.requests += 1
         if self.meta.service_model.service_name == "dynamodb":
@@ -86,7 +86,7 @@ def _items(operation: str, parameters: Any, answer: Any) -> int:
 
 @dataclass
 class Row:
-    """Calls of one kind: milliseconds of the handler without AWS's, requests and items of each."""
+    """Calls of one kind: milliseconds of CPU of the handler without AWS's clients, requests and items of each."""
 
     own: list[float] = field(default_factory=list)
     requests: list[int] = field(default_factory=list)
@@ -94,9 +94,9 @@ class Row:
 
     def measure(self, call: Callable[[], Any]) -> Any:
         WATCHED.now = store = Store()
-        began = time.perf_counter()
+        began = time.thread_time()
         answer = call()
-        self.own.append(max(0.0, time.perf_counter() - began - store.seconds) * 1000)
+        self.own.append(max(0.0, time.thread_time() - began - store.seconds) * 1000)
         self.requests.append(store.requests)
         self.items.append(store.items)
         return answer
@@ -160,7 +160,7 @@ def _round(api: Served, token: str, name: str, rows: dict[str, Row]) -> None:
 def report(found: dict[int, dict[str, Row]]) -> None:
     sizes = list(found)
     print("The API's function, called directly: DynamoDB requests and items of one call, by executions stored")
-    print(f"{'':22}" + "".join(f"{size:>16,}" for size in sizes) + "   p50      p95   ms without AWS's time")
+    print(f"{'':22}" + "".join(f"{size:>16,}" for size in sizes) + "   p50      p95   ms of CPU without AWS's clients")
     for kind in found[sizes[0]]:
         cells = [f"{max(found[size][kind].requests)} / {max(found[size][kind].items)}" for size in sizes]
         own = sorted(found[sizes[0]][kind].own[1:])
