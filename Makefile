@@ -73,6 +73,7 @@ bench: .venv/.ready
 	$(RUN) -m tests.bench.gated
 	$(RUN) -m tests.bench.soak
 	$(RUN) -m tests.bench.load
+	$(RUN) -m tests.bench.synth
 	$(RUN) -m tests.bench.peers
 
 lock: .venv/.ready

@@ -1,4 +1,4 @@
-"""What the README shows, done."""
+"""What the README and the pages for users show, done."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 from infra.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ("README.md", "functions/SERVICE.md", "translator/LANGUAGE.md")
+README = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
 BLOCKS = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
 DEFINITIONS = [text for text in BLOCKS if text.startswith("# ")]
-OTHERS = [text for text in BLOCKS if not text.startswith("# ")]
+OTHERS = sorted({text for text in BLOCKS if not text.startswith("# ")})
 
 
 def test_there_is_one_definition_for_each_dialect() -> None:
@@ -32,7 +33,7 @@ def test_the_definitions_run(text: str, tmp_path: Path, capsys: pytest.CaptureFi
     assert [one["outcome"] for one in done["approvals"]] == ["approved"]
 
 
-@pytest.mark.parametrize("command", re.findall(r"^aslant (\w+)", README, re.MULTILINE))
+@pytest.mark.parametrize("command", sorted({*re.findall(r"^aslant (\w+)", README, re.MULTILINE)}))
 def test_the_commands_exist(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["help", command]) == 0
     assert "usage: aslant" in capsys.readouterr().out
