@@ -160,11 +160,14 @@ def test_what_is_published_from_a_file_is_in_the_catalog_too(api: Api) -> None:
     started = api.call("POST", "/workflows/filed/execute", {}, tenant=TENANT).body["id"]
     assert api.call("GET", f"/executions/{started}", tenant=TENANT).body["version"] == "1.0.0-2", "what is said to be published runs"
     assert api.call("POST", f"/executions/{started}/cancel", {}, tenant=TENANT).status == 200
+    assert push(text.replace("hello", "hey")) == "1.0.0-3"
     versions = [one["version"] for one in api.call("GET", "/workflows/filed/versions", tenant=TENANT).body]
-    assert sorted(versions) == ["1.0.0", "1.0.0-2", "1.0.1"]
+    assert versions == ["1.0.0-3", "1.0.1", "1.0.0-2", "1.0.0"], "in the order of their making"
+    patched = api.call("PATCH", "/workflows/filed", {"description": "greets"}, tenant=TENANT).body
+    assert patched["latest"] == "1.0.2" and "hey" in patched["definition"], "changes go on from what was written last"
     api.call("PUT", "/workflows/filed", text.replace("hello", "ha"), tenant=TENANT)
-    with pytest.raises(UsageError, match="filed 1.0.2 is a draft"):
-        push(text.replace("1.0.0", "1.0.2"))
+    with pytest.raises(UsageError, match="filed 1.0.3 is a draft"):
+        push(text.replace("1.0.0", "1.0.3"))
 
 
 def test_skills_are_looked_up_in_the_registry_before_a_version_is_published(api: Api) -> None:

@@ -24,7 +24,7 @@ MAX_LOOK = 2_000  # workflows that a page looks at for those that are wanted
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRecord:
-    """Moments are epoch milliseconds. `latest` is the newest version, `published` the one that new executions take."""
+    """Moments are epoch milliseconds. `latest` is the version written last, `published` the one that new executions take."""
 
     tenant: str
     id: str
@@ -68,7 +68,7 @@ class DefinitionStore(Protocol):
     def definition(self, tenant: str, workflow: str, version: str) -> DefinitionRecord | None: ...
 
     def versions(self, tenant: str, workflow: str) -> tuple[DefinitionRecord, ...]:
-        """All versions without their texts, the newest first."""
+        """All versions without their texts, in any order."""
 
     def page(self, tenant: str, *, limit: int, after: str | None) -> tuple[WorkflowRecord, ...]:
         """Workflows in the order of their ids, those after an id."""
@@ -110,7 +110,9 @@ class Catalog:
         return found
 
     def versions(self, tenant: str, workflow: str) -> tuple[DefinitionRecord, ...]:
-        return self.store.versions(tenant, self.get(tenant, workflow).id)
+        """All versions without their texts, the newest first: 1.0.0-2 may have been written after 1.0.1."""
+        found = self.store.versions(tenant, self.get(tenant, workflow).id)
+        return tuple(sorted(found, key=lambda one: (one.created_at, _parts(one.version)), reverse=True))
 
     def create(self, tenant: str, written: Written, *, by: str) -> WorkflowRecord:
         """A new workflow, as a draft. The same definition again gives what is there; another one is a ConflictError."""
@@ -131,7 +133,7 @@ class Catalog:
     def replace(
         self, tenant: str, workflow: str, written: Written, *, by: str, revision: int | None, increment: Increment
     ) -> WorkflowRecord:
-        """A further version: the one that the text says if that is beyond the latest, else the latest incremented.
+        """A further version: the one that the text says if that is beyond the highest, else the highest incremented.
 
         `revision` is that of the record which the caller has seen. Raises ConflictError when it has changed since.
         """
@@ -145,7 +147,8 @@ class Catalog:
         if latest is not None and latest.sha256 == written.sha256:
             return before
         said = checked(written.version)
-        version = said if _parts(said) > _parts(before.latest) else incremented(before.latest, increment)
+        highest = max((one.version for one in self.store.versions(tenant, workflow)), key=_parts, default=before.latest)
+        version = said if _parts(said) > _parts(highest) else incremented(highest, increment)
         now = self.clock()
         after = replace(
             before, name=written.name, description=written.description, latest=version, changed_at=now,
@@ -208,7 +211,7 @@ class Catalog:
             else:
                 after = replace(
                     before, name=written.name, description=written.description, status="published", published=version,
-                    latest=max(before.latest, version, key=_parts), changed_at=now, revision=before.revision + 1,
+                    latest=before.latest if kept is None else version, changed_at=now, revision=before.revision + 1,
                     tags=written.tags or before.tags,
                 )
             try:
