@@ -162,7 +162,9 @@ def consent(args: argparse.Namespace, found: Plan) -> None:
     if args.yes or not found.discards:
         return
     if args.json or not person():
-        raise UsageError("nothing was done: completed steps run again only with --yes, or when a terminal can be asked")
+        raise UsageError(
+            "nothing was done: what completed, or was not undone, runs again only with --yes, or when a terminal can be asked"
+        )
     if not _agreed():
         raise UsageError("nothing was done")
 

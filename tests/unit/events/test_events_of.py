@@ -258,3 +258,10 @@ def test_samples_of_streams(name, types):
     found = [event for record in batch["Records"] for event in events_of(record)]
     assert [event.type for event in found] == types
     assert {event.tenant for event in found} == {"acme"}
+
+
+@pytest.mark.parametrize("step", ["evaluate:0a1b2c3d pay", "evaluate:0a1b2c3d undo pay", "items pay"])
+def test_what_is_computed_for_a_step_tells_nothing(told, step_item, step):
+    before, after = (step_item(status, run=1, attempts=1, begun_at=STARTED * 1000) for status in ("running", "completed"))
+    assert told(before, after) == ["node_completed"]
+    assert told({**before, "step": {"S": step}}, {**after, "step": {"S": step}}) == []

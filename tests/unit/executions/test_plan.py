@@ -126,3 +126,14 @@ def test_what_a_rollback_did_besides_undoing_does_not_count_in_a_later_run() -> 
     assert rolled.why(sign) and rolled.why_step("sign", ()) and not rolled.empty
     assert planned("retry", release(STEPS), [sign], rolled).steps == ()
     assert rolled.why(record("pay")) is None and rolled.why(StepRecord("undo pay", (), "completed")) is None
+
+
+@pytest.mark.parametrize("status", ["completed", "failed"])
+def test_a_step_whose_undo_failed_acts_again_only_with_a_yes(status: Any) -> None:
+    aside = Aside({"pay": "it was undone"} if status == "completed" else {}, {}, own=STEPS, rolled=True)
+    undo = StepRecord("undo pay", (), "failed", "http")
+    step = planned("retry", release(STEPS), [record("pay", status), undo], aside).steps[0]
+    assert (step.label, step.action, step.repeats, step.discards) == ("pay", "re-runs", True, True)
+    assert step.why.endswith("its undo failed, so what it did still stands")
+    fine = planned("retry", release(STEPS), [record("pay", status), StepRecord("undo pay", (), "completed")], aside).steps[0]
+    assert "still stands" not in fine.why

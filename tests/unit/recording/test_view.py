@@ -198,3 +198,14 @@ def test_the_cost_says_what_it_leaves_out(store: MemoryStore, machines: FakeMach
     assert found.cost.parts == pytest.approx({"transitions": 0.00025, "lambda": 2 * 0.0000133334 + 3 * 0.0000002})
     assert found.cost.usd == pytest.approx(sum(found.cost.parts.values()))
     assert found.cost.left_out == ("pay: 1,500 tokens of a model without a price",)
+
+
+def test_what_is_computed_for_a_step_is_no_step_and_counts_as_its_time(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store, "completed", ended="SUCCEEDED")
+    base = T0 * 1000
+    for undo in ("", "undo "):
+        put(store, f"evaluate:0a1b2c3d {undo}pay", type="transform", begun_at=base, started_at=base, finished_at=base + 900)
+        put(store, f"{undo}pay", begun_at=base + 1000, finished_at=base + 5000)
+    steps = {step.step: step for step in view(store, machines).walk()}
+    assert not [name for name in steps if "evaluate" in name]
+    assert (steps["pay"].duration, steps["undo pay"].duration) == (5.0, 5.0)

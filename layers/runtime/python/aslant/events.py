@@ -29,6 +29,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aslant import keys
+from aslant.executions.plan import is_part
 from aslant.values import compact
 
 Json = Any
@@ -198,6 +199,8 @@ def _of_step(before: Image, after: Image) -> Iterator[_Found]:
     if status == keys.ASIDE:
         return
     step, iteration = str(after["step"]), json.loads(after.get("iteration") or "[]")
+    if is_part(step, ()):
+        return  # what was computed for a step beforehand; it tells of itself
     native = bool(after.get("native"))
     what = [step, iteration, run, attempts]
     payload: dict[str, Json] = {

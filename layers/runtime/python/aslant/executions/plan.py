@@ -13,6 +13,7 @@ ASKED = "it was asked for"
 _SETTLED = "it failed, and the workflow went on after that"
 UNDO = "undo "  # how the ids of steps begin that undo another one
 _PART = re.compile(r"(?:items|evaluate:[0-9a-f]{8}) ")  # what a record begins with that holds a part of a step
+_STANDS = "; its undo failed, so what it did still stands"
 _OF_ROLLBACK = "a rollback did it, and what follows is undone anew"
 
 # Steps that change nothing outside of their execution: that they run again is of no matter.
@@ -27,7 +28,7 @@ class PlannedStep:
     version has no such step any more). Steps of a sub-workflow are labelled `call > step`.
 
     `repeats`: it acts on the world outside, and has done so before. `discards`: it had completed, or had its answer, and that
-    does not count any more.
+    does not count any more; or it acts again though what it did could not be undone.
     """
 
     label: str
@@ -87,6 +88,16 @@ def spread(steps: Mapping[str, StepFacts], reasons: Mapping[str, str]) -> dict[s
         for dependent in sorted(dependents(steps, {step})):
             found.setdefault(dependent, f"it depends on {step}")
     return found
+
+
+def is_part(step: str, known: Collection[str]) -> bool:
+    """Whether a record holds a part of a step, such as the values that were computed for it: it is no step itself."""
+    return step not in known and _PART.match(step) is not None
+
+
+def without_part(step: str) -> str:
+    """The step that such a record is of."""
+    return _PART.sub("", step, count=1)
 
 
 def owner(step: str, known: Collection[str]) -> str:
@@ -154,6 +165,11 @@ def planned(
     hidden = {step for step, fact in facts.items() if fact.get("hidden")}
     steps = []
     seen = set()
+    records = tuple(records)
+    stands = {
+        (owner(record.step, facts), record.iteration) for record in records
+        if record.status == "failed" and record.step.startswith(UNDO) and record.step not in facts
+    }
     for record in sorted(records, key=lambda record: (record.begun_at or record.started_at, record.label)):
         if owner(record.step, facts) != record.step or record.step in hidden:
             continue
@@ -172,8 +188,10 @@ def planned(
         if action == "re-runs" and record.step not in facts:
             action = "gone"
         repeats = action == "re-runs" and not record.native and record.type not in _HARMLESS
+        twice = action == "re-runs" and (record.step, record.iteration) in stands
+        why += _STANDS if twice else ""
         done = record.status == "completed" and (not record.native or record.type == "approval")
-        discards = done and action in ("re-runs", "gone")
+        discards = twice or (done and action in ("re-runs", "gone"))
         steps.append(PlannedStep(within + record.label, record.type, action, why, repeats, discards))
     asked = [step for step, why in aside.steps.items() if why == ASKED and step not in seen and step in facts]
     steps += [PlannedStep(within + step, facts[step]["type"], "re-runs", ASKED) for step in asked]

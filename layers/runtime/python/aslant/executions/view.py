@@ -16,6 +16,7 @@ from aslant import ports, prices
 from aslant.errors import NotFoundError
 from aslant.executions.family import Answered, ApprovalControl
 from aslant.executions.naming import is_id
+from aslant.executions.plan import is_part, without_part
 from aslant.executions.records import Child, Execution, Failure, Run, StepRecord, Transition
 from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
@@ -197,7 +198,7 @@ class _Merge:
 
     def tree(self) -> tuple[StepView, ...]:
         if self.release is None:  # the version is gone: what was recorded, without its nesting
-            return tuple(self._one(place) for place in sorted(self.records))
+            return tuple(self._one(place) for place in sorted(self.records) if not is_part(place[0], ()))
         facts = self.release["steps"]
         inside = {child for fact in facts.values() for child in fact.get("children", ())}
         roots = [step for step in facts if step not in inside]
@@ -207,7 +208,7 @@ class _Merge:
             or (step, ()) in seen
         ]  # fmt: skip
         # Steps of other versions, and those that undo: they stand at the end as they were recorded.
-        others = [self._one(place) for place in sorted(self.records) if place[0] not in facts]
+        others = [self._one(place) for place in sorted(self.records) if place[0] not in facts and not is_part(place[0], facts)]
         views += sorted(others, key=lambda view: view.started_at or math.inf)
         return tuple(views)
 
@@ -273,6 +274,10 @@ class _Merge:
         began = view.started_at
         if record is not None and record.attempts <= 1 and kind not in HOLDERS:
             began = record.begun_at or began  # what an earlier run began, and was killed, is no part of it
+            prepared = self._prepared(record)
+            if prepared is not None and began is not None and view.started_at is not None:
+                began = min(began, prepared)
+                view = replace(view, started_at=min(view.started_at, began))
         run = self.execution.run
         if seen is not None and (record is None or record.native) and (
             kind in HOLDERS or not passed_again(record, seen.status, run)
@@ -292,6 +297,15 @@ class _Merge:
         elif status in ("running", "waiting_approval", "retrying"):
             view = replace(view, finished_at=None)
         return replace(view, duration=self._duration(view, began))
+
+    def _prepared(self, record: StepRecord) -> int | None:
+        """When the values of a step that began in this run were begun to be computed, by a call of their own."""
+        known = self.release["steps"] if self.release is not None else ()
+        return min((
+            one.begun_at or one.started_at for (name, iteration), one in self.records.items()
+            if iteration == record.iteration and one.run == record.run and is_part(name, known)
+            and without_part(name) == record.step and (one.begun_at or one.started_at)
+        ), default=None)
 
     def _answered(self, view: StepView, answer: Answered) -> StepView:
         """An approval that has its answer, of which the machine is told when it goes on."""
