@@ -45,8 +45,10 @@ def execute(args: argparse.Namespace) -> int:
         while True:
             over = target.executions.get(TENANT, id).status not in (*ACTIVE, "paused")
             found = list(log.read(TENANT, id, after))
-            for place, detail in found:
-                after = place
+            after = found[-1][0] if found else after
+            if not args.json:  # what the state machine did is recorded late: people read by time, machines by cursor
+                found.sort(key=lambda one: one[1]["timestamp"])
+            for _, detail in found:
                 if args.json and not args.follow:
                     details.append(detail)
                 elif args.json:
