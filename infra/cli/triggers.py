@@ -26,7 +26,7 @@ from infra.cli.output import exit_code, print_findings, put_json
 from infra.cli.siblings import compile_with_siblings
 from infra.cli.target import add_target
 from translator.diagnostics import TranslatorError
-from translator.passes.triggers import event_facts, trigger_facts
+from translator.passes.triggers import event_facts, trigger_facts, webhook_facts
 from translator.reporting import visible
 
 EXAMPLES = """\
@@ -69,11 +69,12 @@ def execute(args: argparse.Namespace) -> int:
         found = itertools.islice(moments(schedule, datetime.now(UTC)), args.count)
         rows.append({**facts, "next": [one.astimezone(ZoneInfo(facts["timezone"])).isoformat() for one in found]})
     events = event_facts(compilation.workflow)
+    webhooks = webhook_facts(compilation.workflow)
     if args.json:
-        put_json([*rows, *events])
+        put_json([*rows, *events, *webhooks])
         return FINE
-    if not rows and not events:
-        print(f"{visible(compilation.workflow.id)} has no schedule and waits for no event", file=sys.stderr)
+    if not rows and not events and not webhooks:
+        print(f"{visible(compilation.workflow.id)} has no schedule and no webhook, and waits for no event", file=sys.stderr)
         return FINE
     for row in rows:
         state = "" if row["enabled"] else ", not enabled"
@@ -83,4 +84,6 @@ def execute(args: argparse.Namespace) -> int:
         whose = f" of {one['workflow']}" if one["workflow"] else f" from {one['source']}" if one["source"] else ""
         some = ", where a condition holds" if one["where"] is not None or one["filter"] else ""
         pictures.put([[(visible(f"{one['id']}  {', '.join(one['events'])}{whose}{some}"), "bold")]], sys.stdout)
+    for hook in webhooks:
+        pictures.put([[(visible(f"{hook['id']}  calls signed with the secret {hook['secret']}"), "bold")]], sys.stdout)
     return FINE
