@@ -11,12 +11,13 @@ import json
 import sys
 
 from aslant import documents
+from aslant.errors import NotFoundError
 from infra.cli import pictures
 from infra.cli.arguments import gather, print_problems
 from infra.cli.errors import FINE, USAGE, UsageError
 from infra.cli.following import code, follow
 from infra.cli.output import put_json
-from infra.cli.target import TENANT, add_json, add_target, add_user, connected
+from infra.cli.target import TENANT, Target, add_json, add_target, add_user, connected
 
 EXAMPLES = """\
 examples:
@@ -48,7 +49,10 @@ def execute(args: argparse.Namespace) -> int:
         labels[name] = value
     with connected(args) as target:
         executions = target.executions
-        release = executions.releases.get(TENANT, args.workflow, args.wanted)
+        try:
+            release = executions.releases.get(TENANT, args.workflow, args.wanted)
+        except NotFoundError as error:
+            raise _meant(target, args.workflow) or error from None
         given_input, problems = gather(release.get("inputs"), args.input)
         if problems:
             print_problems(problems)
@@ -75,3 +79,15 @@ def execute(args: argparse.Namespace) -> int:
             if view.execution.status == "completed":
                 sys.stdout.write(json.dumps(output, indent=2, ensure_ascii=False) + "\n")
         return code(view)
+
+
+def _meant(target: Target, name: str) -> UsageError | None:
+    """What to say where somebody gives an execution's id in place of a workflow's."""
+    try:
+        found = target.execution(name)
+    except UsageError:
+        return None
+    return UsageError(
+        f"there is no workflow {name}; {found.id} is an execution of {found.workflow}, which is {found.status}:"
+        f" `aslant retry {name}` or `aslant resume {name}` goes on with it, `aslant start {found.workflow}` starts another one"
+    )
