@@ -81,8 +81,8 @@ def test_defaults_are_not_shared_between_executions() -> None:
     assert prepare(schema, {})[0] == {"tags": []}
 
 
-@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 356686000032329832, math.inf, math.nan, "\ud800", "x\udc00"])
-def test_what_json_would_change_is_refused_at_any_depth(value: object) -> None:
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 356686000032329832, math.inf, math.nan])
+def test_numbers_that_json_would_change_are_refused_at_any_depth(value: float) -> None:
     assert pointers({"a": {"type": "any"}}, {"a": {"b": [value]}}) == ["/a/b/0"]
     assert pointers(None, {"a": value}) == ["/a"]
 

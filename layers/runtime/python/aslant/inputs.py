@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from aslant.contracts import LARGEST_INPUT
 from aslant.formats import FORMATS
-from aslant.values import MAX_SAFE_INTEGER, has_halves, size
+from aslant.values import MAX_SAFE_INTEGER, size
 
 MAX_DEPTH = 100
 
@@ -132,19 +132,14 @@ def _unsafe(value: Any, pointer: str, depth: int) -> Iterator[InputProblem]:
         yield InputProblem(pointer, f"nested more than {MAX_DEPTH} levels deep")
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            if isinstance(key, str) and has_halves(key):
-                yield InputProblem(pointer, f"the key {key!r} has half of a surrogate pair in it, which is no character")
-            elif isinstance(key, str):
+            if isinstance(key, str):
                 yield from _unsafe(item, f"{pointer}/{_escaped(key)}", depth + 1)
             else:
                 yield InputProblem(pointer, f"the key {key!r} is not text")
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
             yield from _unsafe(item, f"{pointer}/{index}", depth + 1)
-    elif isinstance(value, str):
-        if has_halves(value):
-            yield InputProblem(pointer, "the text has half of a surrogate pair in it, which is no character")
-    elif isinstance(value, bool) or value is None:
+    elif isinstance(value, bool) or value is None or isinstance(value, str):
         return
     elif isinstance(value, int):
         if abs(value) > MAX_SAFE_INTEGER:

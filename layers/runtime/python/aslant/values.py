@@ -95,15 +95,11 @@ def whole_text(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def has_halves(text: str) -> bool:
-    """Whether half of a surrogate pair is in the text, which is no character."""
-    return whole_text(text).count("\ufffd") > text.count("\ufffd")
-
-
 def _no_halves(text: str) -> str:
-    if has_halves(text):
+    whole = whole_text(text)
+    if whole.count("\ufffd") > text.count("\ufffd"):
         raise ValueError("a text has half of a surrogate pair in it, which is no character")
-    return whole_text(text)
+    return whole
 
 
 def compact(value: Json) -> str:
