@@ -101,8 +101,8 @@ def test_any_text_is_an_expression_or_a_finding(text: str) -> None:
 def test_long_and_deep_texts_are_findings_in_time(text: str) -> None:
     for read in (parse, parse_template):
         findings = Findings()
-        before = time.monotonic()
+        before = time.thread_time()
         read(text, NOWHERE, findings, {"a-a-a", "a-b"})
-        assert time.monotonic() - before < 2
+        assert time.thread_time() - before < 2
         if read is parse:
             assert [found.code for found in findings] in (["E001"], ["E003"], ["E005"], ["E006"], ["E007"])

@@ -19,7 +19,7 @@ def test_results_keep_the_order_of_the_items(skills: Skills) -> None:
             items: "{{ input.waits }}"
             max_parallel: 2
             steps: [{id: one, type: skill, config: {skill: sleep, parameters: {seconds: "{{ item }}", name: "n{{ index }}", value: "{{ index }}"}}}]
-    """, input={"waits": [0.5, 0.1, 0.3]})
+    """, input={"waits": [1.5, 0.1, 0.3]})
     assert result.output == {"each": [0, 1, 2]}
     assert skills.most == 2
     assert skills.spans["n2"][0] >= skills.spans["n1"][1] - 0.01  # the third waits for a free place, not for the first

@@ -119,7 +119,7 @@ dialect: canonical
 id: slow
 steps:
   - {id: ask, type: approval, config: {message: "On?", timeout: 3600}}
-  - {id: nap, type: wait, seconds: 4, depends_on: [ask]}
+  - {id: nap, type: wait, seconds: 9, depends_on: [ask]}
 """, encoding="utf-8")
     running = dev("slow.yaml")
     id = line.start("slow")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+
 import pytest
 
 from translator.diagnostics import Diagnostic, Rule
@@ -147,7 +150,16 @@ def test_one_id_for_two_workflows() -> None:
     assert [(one.code, one.position.file) for one in found] == [("G020", "1.yaml")]
 
 
-def test_conditions_upon_conditions_without_end() -> None:
+@pytest.fixture
+def plain_stack() -> Iterator[None]:
+    """As deep a stack as Python has by itself: property tests before this one may have left a deeper one."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+def test_conditions_upon_conditions_without_end(plain_stack: None) -> None:
     steps = "".join(
         f"- {skill(f's{number}', f', depends_on: [{{step: s{number - 1}, when: steps.s{number - 1}.output.x}}]')}\n"
         for number in range(1, 400))

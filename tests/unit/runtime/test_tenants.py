@@ -27,6 +27,7 @@ from aslant.adapters.dynamo_skills import DynamoSkills
 from aslant.adapters.dynamo_spending import DynamoSpending
 from aslant.adapters.dynamo_stats import DynamoStats
 from aslant.adapters.dynamo_steps import DynamoSteps
+from aslant.adapters.dynamo_templates import DynamoTemplates
 from aslant.adapters.dynamo_triggers import DynamoSubscriptions
 from aslant.adapters.s3_artifacts import S3Artifacts
 from aslant.analytics import Tally
@@ -39,6 +40,7 @@ from aslant.executions.records import Execution, Run
 from aslant.gates import GateKey
 from aslant.ports import StepKey
 from aslant.skill_specs import SkillSpec
+from aslant.templates import TemplateRecord
 from tests.unit.moto_aws import moto_aws
 
 REGION, TABLE, CATALOG, BUCKET = "us-east-1", "executions", "catalog", "artifacts"
@@ -69,6 +71,7 @@ def found(call: Callable[[], Any], *none: type[Exception]) -> list[str]:
 
 def places() -> list[Place]:
     catalog, definitions = DynamoCatalog(REGION, CATALOG), DynamoDefinitions(REGION, CATALOG)
+    templates = DynamoTemplates(REGION, CATALOG)
     skills, subscriptions, spending = (kind(REGION, CATALOG) for kind in (DynamoSkills, DynamoSubscriptions, DynamoSpending))
     artifacts = S3Artifacts(REGION, BUCKET)
     rates, circuits, results = DynamoRates(REGION, TABLE), PowertoolsCircuits(REGION, TABLE), DynamoResults(REGION, TABLE)
@@ -167,6 +170,8 @@ def places() -> list[Place]:
             lambda t: [one.owner.removeprefix("of ") for one in (*skills.of(t, "s"), *skills.all(t))]),
         Place(subscriptions, lambda t: subscriptions.add(t, "orders", f"of {t}"),
             lambda t: [one.removeprefix("of ") for one in subscriptions.workflows(t, ["orders"])]),
+        Place(templates, lambda t: templates.write(t, None, TemplateRecord("m", "steps: []", t, AT, AT, 1)),
+            lambda t: [one.owner for one in (*templates.all(t), *filter(None, [templates.read(t, "m")]))]),
         Place(spending, spend, spent),
         Place(rates, lambda t: rates.take(t, "http:a", 1, 60, 1), lambda t: []),
         Place(circuits, break_, broken),
@@ -174,7 +179,7 @@ def places() -> list[Place]:
         Place(repeats, lambda t: repeats.begin(t, "d", t, now=1, lease=9, keep=99), lambda t: []),
         Place(audit, lambda t: audit.put(t, "2026-11", AuditRecord("r", AT, t, (), "POST /x", {})),
             lambda t: [one.user for _, one in audit.page(t, "2026-11", before=None, user=None, limit=100)]),
-        Place(gates, lambda t: gates.signal(GateKey(t, EXECUTION, "m", "g"), by="a", need=2, values={"v": t}, now=1),
+        Place(gates, lambda t: gates.signal(GateKey(t, EXECUTION, "m", "g"), by="a", values={"v": t}, now=1),
             lambda t: list(gates.values(GateKey(t, EXECUTION, "m", "g")).values())),
         Place(approvals, ask, asked),
         Place(executions, start, started),
