@@ -16,7 +16,7 @@ from translator.diagnostics import Findings, Position
 from translator.expressions.tree import Attribute, Compare, Index, ListOf, Literal, Logic, Node, Slot
 from translator.findings import graph as rules
 from translator.model.workflow import UNDO_LOOP, Case, Edge, OnFailure, Retry, Settings, Step, Workflow
-from translator.passes.policies import reactions, undoes
+from translator.passes.policies import undoes
 
 KIND = "compensate"  # the type of the steps that this module adds
 PLAN = "rollback plan"
@@ -102,11 +102,10 @@ def build_undoing(workflow: Workflow, children: Mapping[str, Workflow], findings
             depends_on=(Edge(PICK, (step.id,), at=compensation.at),), retry=_retry(compensation), output_key="",
         ))
     at = workflow.at
-    chosen = _some_are_chosen(workflow)
     rollback = [
         replace(
             _limited(step), depends_on=step.depends_on or (Edge(READ, at=step.at),), retry=_retry(step),
-            on_failure=step.on_failure or OnFailure("continue", at=step.at), when=_when(step) if chosen else step.when,
+            on_failure=step.on_failure or OnFailure("continue", at=step.at), when=_when(step),
         )
         for step in workflow.rollback
     ]
@@ -224,16 +223,8 @@ def _child_rollback(step: Step) -> Step:
     )
 
 
-def _some_are_chosen(workflow: Workflow) -> bool:
-    """Whether a rollback may run only some of the rollback steps, or none."""
-    return any(
-        reaction.steps or "compensate" in (reaction.action, reaction.then)
-        for step in workflow.all_steps() for reaction in reactions(step, workflow)
-    )
-
-
 def _when(step: Step) -> Node:
-    """The condition that the rollback step is among those that run."""
+    """The condition that the rollback step is among those that run: a failure may undo nothing, and so may a cancel."""
     chosen = Compare(Literal(step.id), (("in", Attribute(Slot("output", PLAN), "steps")),))
     return chosen if step.when is None else Logic("and", (chosen, step.when), step.when.at)
 

@@ -142,3 +142,20 @@ def test_a_failed_step_is_undone_only_where_it_says_so(skills: Skills) -> None:
     """)
     assert [name for name, _ in calls(skills, "undo")] == ["undo x"]
     assert "as asked" in str(calls(skills, "undo")[0][1])
+
+
+def test_rollback_steps_do_not_run_for_a_failure_that_undoes_nothing(skills: Skills) -> None:
+    """The policy of the step that failed counts, whatever others say."""
+    result = run_text("""
+        id: own_policy
+        settings: {on_error: rollback}
+        steps:
+          - id: a
+            type: skill
+            config: {skill: echo, parameters: {name: a}}
+            compensation: {id: c, type: skill, config: {skill: echo, parameters: {name: undo a}}}
+          - {id: x, type: skill, depends_on: [a], on_failure: fail, config: {skill: fail}}
+        rollback:
+          - {id: r, type: skill, config: {skill: echo, parameters: {name: undo r}}}
+    """)
+    assert (result.status, calls(skills, "undo")) == ("failed", [])

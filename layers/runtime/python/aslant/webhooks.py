@@ -18,6 +18,7 @@ Json = Any
 USER = "webhook"  # who starts their executions
 TIMESTAMP = "x-timestamp"
 _DELIVERIES = ("idempotency-key", "x-delivery-id", "x-github-delivery")  # headers that name a delivery
+_LONGEST_NAME = 200
 _LONGEST = 1000  # characters of an address
 
 
@@ -70,7 +71,7 @@ def delivery(headers: Mapping[str, str], body: bytes) -> str:
     """What makes two deliveries the same one: the name that the caller gives it, else its contents and timestamp."""
     for name in _DELIVERIES:
         if given := headers.get(name, ""):
-            return given[:200]
+            return given if len(given) <= _LONGEST_NAME else hashlib.sha256(given.encode("utf-8", "replace")).hexdigest()
     return hashlib.sha256(headers.get(TIMESTAMP, "").encode() + b"." + body).hexdigest()
 
 
