@@ -100,22 +100,20 @@ class Resolver:
 
     def names(self, place: Place) -> Names:
         loops: dict[str, Slot] = {}
+        innermost: dict[str, Slot] = {}  # what `item` and `index` are where no loop around gives them these names
         for scope, _ in reversed([*place.enclosing()]):
             if scope.owner is not None:
                 owner = scope.owner[0].steps[scope.owner[1]]
                 if owner.type == "foreach":
-                    loops |= {
-                        "item": Slot("item", owner.id),
-                        "index": Slot("index", owner.id),
-                        owner.item_name: Slot("item", owner.id),
-                        owner.index_name: Slot("index", owner.id),
-                    }
+                    item, index = Slot("item", owner.id), Slot("index", owner.id)
+                    innermost = {"item": item, "index": index}
+                    loops |= {owner.item_name: item, owner.index_name: index}
         return Names(
             inputs=self.workflow.inputs,
             variables=frozenset(self.workflow.variables),
             steps=self.graph.ids,
             state=_State(self, place),
-            loops=loops,
+            loops=innermost | loops,
             bare={},
             errors=lambda at: self.errors(place, at),
         )

@@ -185,3 +185,21 @@ def test_items_that_are_certainly_no_list_are_refused() -> None:
             inputs: {n: {type: integer, required: true}}
             steps: [{id: each, type: foreach, items: "{{ input.n }}", steps: [{id: one, type: wait, seconds: 1}]}]
         """, input={"n": 1})
+
+
+def test_a_loop_with_names_of_its_own_leaves_those_of_the_loop_around(skills: Skills) -> None:
+    result = run_text("""
+        steps:
+          - id: outer
+            type: foreach
+            items: [10, 20]
+            steps:
+              - id: inner
+                type: foreach
+                items: [1]
+                item_name: x
+                index_name: k
+                steps: [{id: one, type: transform, config: {expression: "[item, index, x, k]"}}]
+          - {id: alone, type: foreach, items: [7], item_name: x, steps: [{id: other, type: transform, config: {expression: "[item, x]"}}]}
+    """)
+    assert result.output == {"outer": [[[10, 0, 1, 0]], [[20, 1, 1, 0]]], "alone": [[7, 7]]}
