@@ -106,4 +106,4 @@ def test_addresses_that_name_nothing(api: Api, hooks: dict[str, str]) -> None:
     api.call("POST", "/workflows/forgotten/publish")
     (url, *_) = [one["url"] for one in api.call("GET", "/workflows/forgotten/triggers").body["webhooks"]]
     status, problem = call(api, url, b"{}")
-    assert status == 404 and "nowhere" not in json.dumps(problem), "whoever calls learns nothing of secrets"
+    assert status == 401 and "nowhere" not in json.dumps(problem), "whoever calls learns nothing of secrets"

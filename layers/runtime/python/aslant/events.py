@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aslant import keys
-from aslant.executions.plan import is_part
+from aslant.executions.naming import is_part
 from aslant.values import compact
 
 Json = Any

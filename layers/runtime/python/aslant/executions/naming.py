@@ -1,4 +1,4 @@
-"""Names and hashes of executions and their runs."""
+"""Names and hashes of executions, their runs, and records of parts of steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 Json = Any
@@ -14,6 +14,7 @@ Json = Any
 _LONGEST_ID = 500  # characters; a key of DynamoDB has 2048 bytes
 _LONGEST = 80  # characters that Step Functions takes for a name
 _RUN = re.compile(r"-r[1-9][0-9]*$")
+_PART = re.compile(r"(?:items|evaluate:[0-9a-f]{8}) ")  # what a record begins with that holds a part of a step
 
 
 def keyed_id(tenant: str, key: str) -> str:
@@ -54,3 +55,13 @@ def is_id(text: str) -> bool:
         return 0 < len(text) <= _LONGEST_ID and bool(text.encode())
     except UnicodeEncodeError:
         return False
+
+
+def is_part(step: str, known: Collection[str]) -> bool:
+    """Whether a record holds a part of a step, such as the values that were computed for it: it is no step itself."""
+    return step not in known and _PART.match(step) is not None
+
+
+def without_part(step: str) -> str:
+    """The step that such a record is of."""
+    return _PART.sub("", step, count=1)

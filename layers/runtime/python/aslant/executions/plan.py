@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from aslant.executions.naming import without_part
 from aslant.executions.records import Checkpoint, StepRecord
 from aslant.releases import Release, StepFacts, dependents
 
 ASKED = "it was asked for"
 _SETTLED = "it failed, and the workflow went on after that"
 UNDO = "undo "  # how the ids of steps begin that undo another one
-_PART = re.compile(r"(?:items|evaluate:[0-9a-f]{8}) ")  # what a record begins with that holds a part of a step
 _STANDS = "; its undo failed, so what it did still stands"
 _OF_ROLLBACK = "a rollback did it, and what follows is undone anew"
 
@@ -90,21 +89,11 @@ def spread(steps: Mapping[str, StepFacts], reasons: Mapping[str, str]) -> dict[s
     return found
 
 
-def is_part(step: str, known: Collection[str]) -> bool:
-    """Whether a record holds a part of a step, such as the values that were computed for it: it is no step itself."""
-    return step not in known and _PART.match(step) is not None
-
-
-def without_part(step: str) -> str:
-    """The step that such a record is of."""
-    return _PART.sub("", step, count=1)
-
-
 def owner(step: str, known: Collection[str]) -> str:
     """The step among `known` that a record belongs to: the values that it begins with, what undoes it, a step of that. The
     id itself where it is none of them.
     """
-    name = step if step in known else _PART.sub("", step, count=1)
+    name = step if step in known else without_part(step)
     if name in known or not name.startswith(UNDO):
         return name
     undone = name.removeprefix(UNDO)

@@ -15,8 +15,7 @@ from typing import Literal
 from aslant import ports, prices
 from aslant.errors import NotFoundError
 from aslant.executions.family import Answered, ApprovalControl
-from aslant.executions.naming import is_id
-from aslant.executions.plan import is_part, without_part
+from aslant.executions.naming import is_id, is_part, without_part
 from aslant.executions.records import Child, Execution, Failure, Run, StepRecord, Transition
 from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
