@@ -62,11 +62,11 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
-def until(condition: Callable[[], Any], what: str) -> None:
-    """Waits for something that is about to happen."""
-    end = time.monotonic() + PATIENCE
+def until(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> None:
+    """Waits for something that is about to happen, for that many seconds."""
+    end = time.monotonic() + patience
     while not condition():
-        assert time.monotonic() < end, f"{what} did not happen within {PATIENCE:g} s"
+        assert time.monotonic() < end, f"{what} did not happen within {patience:g} s"
         time.sleep(0.02)
 
 
