@@ -1,4 +1,4 @@
-"""What stands around the stages: metadata, parameters, context and error handlers."""
+"""What stands around the stages: metadata, parameters, context and error handlers; what stages are called."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
 _LABELS = ("author", "tags")
+STAGE, ABOUT = "stage", "stage_description"  # labels of steps that keep what a stage says
 
 
 def take(target: Map, source: Any) -> None:
@@ -124,3 +125,21 @@ def _rollback_steps(source: Seq, known: set[str], findings: Findings) -> Seq:
             findings.add(rules.UNKNOWN_ROLLBACK_STEP, f"{name!r} is no step of the rollback section", at,
                 hint=did_you_mean(name, known))
     return kept
+
+
+def default_name(number: int) -> str:
+    """What the `number`-th stage is called when nothing else names it."""
+    return f"stage_{number}"
+
+
+def mark(steps: list[Map], stage: Map, number: int) -> None:
+    """Steps keep the name of their stage, and the first one its description, for when they are written as stages again."""
+    for index, step in enumerate(steps):
+        labels = Map(step.pos)
+        take(labels, step.get("labels"))
+        if STAGE not in labels and stage["name"] != default_name(number):
+            labels.put(STAGE, stage["name"], stage.at("name"), stage.at_key("name"))
+        if index == 0 and ABOUT not in labels and stage.get("description"):
+            labels.put(ABOUT, stage["description"], stage.at("description"), stage.at_key("description"))
+        if labels:
+            step.put("labels", labels, step.at("labels"), step.at_key("labels"))

@@ -104,7 +104,7 @@ class _Reader:
         names: dict[str, Position] = {}
         wrapped: dict[str, str] = {}  # steps of bounded stages, with the step around them
         everywhere = {target.step for stage in source for target in self.foreign_targets(stage)}
-        for stage, at in source.pairs():
+        for number, (stage, at) in enumerate(source.pairs(), 1):
             if stage["name"] in names:
                 self.findings.add(rules.WRITTEN_TWICE, f"two stages are named {stage['name']!r}", stage.at("name"),
                     related=(("the first one", names[stage["name"]]),))
@@ -125,11 +125,13 @@ class _Reader:
                         stage.at_key("max_parallel") if limit is not None else stage.at("name"))
                 else:
                     around = self.bounded(stage, entries, most, start, at)
+                    frame.mark([around.step], stage, number)
                     wrapped.update(dict.fromkeys(own, around.id))
                     listed.append(around)
                     continue
             for entry in entries:
                 self.guard(entry.step, stage)
+            frame.mark([entry.step for entry in entries], stage, number)
             listed += entries
         for entry in listed:
             entry.written = _outside(entry.written, wrapped)

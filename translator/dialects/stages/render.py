@@ -3,11 +3,14 @@ stage says are written as `depends_on`, so nothing is lost."""
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from translator.diagnostics import Findings, Position
 from translator.dialects import writing
 from translator.dialects.routing import Target
+from translator.dialects.spelling import without
+from translator.dialects.stages.frame import ABOUT, STAGE, default_name
 from translator.dialects.stages.lower import MAX_PARALLEL
 from translator.dialects.templates import (
     from_canonical_holes,
@@ -130,24 +133,60 @@ def _stages(source: Seq) -> Seq:
     groups = _groups(steps)
     barriers = [start if len(group) > 1 else start + offset for start, group in groups for offset in range(len(group))]
     written = writing.shortest(steps, barriers, strict=True)
-    result = Seq(source.pos)
     if written is None or any(edges is not None for edges in written.edges):
         every = writing.Written([step.get("depends_on") or Seq(step.pos) for step in steps], {})
-        alone = writing.shortest(steps, [0] * len(steps), strict=True) or every
-        result.add(_stage(1, steps, alone, parallel=True), source.pos)
-        return result
-    serial: list[Map] = []
-    for _, group in groups:
-        if len(group) > 1:
-            if serial:
-                result.add(_stage(len(result) + 1, serial, written, parallel=False), serial[0].pos)
-                serial = []
-            result.add(_stage(len(result) + 1, group, written, parallel=True), group[0].pos)
-        else:
-            serial += group
-    if serial:
-        result.add(_stage(len(result) + 1, serial, written, parallel=False), serial[0].pos)
+        written = writing.shortest(steps, [0] * len(steps), strict=True) or every
+        parts = [(steps, True)]
+    else:
+        parts = []
+        for _, group in groups:
+            if len(group) > 1 or not parts or parts[-1][1] or _label(parts[-1][0][-1]) != _label(group[0]):
+                parts.append((group, len(group) > 1))
+            else:
+                parts[-1][0].extend(group)
+    result = Seq(source.pos)
+    names: set[str] = set()
+    for number, (part, parallel) in enumerate(parts, 1):
+        head = _head(part, number, names)
+        result.add(_stage(head, part, written, parallel=parallel), head.pos)
     return result
+
+
+def _label(step: Map, key: str = STAGE) -> str | None:
+    """What a step keeps of the stage that it was written in."""
+    labels = step.get("labels")
+    found = labels.get(key) if isinstance(labels, Map) else None
+    return found if isinstance(found, str) and found else None
+
+
+def _head(steps: list[Map], number: int, taken: set[str]) -> Map:
+    """Name and description of a stage: those of the one that all of its steps were written in, where no other has the name.
+
+    What the stage says is no longer a label of its steps.
+    """
+    head = Map(steps[0].pos if steps else Map().pos)
+    found = {_label(step) for step in steps}
+    name = found.pop() if len(found) == 1 else None
+    same = not found and (name is None or name not in taken)
+    if not name or not same:
+        name = next(each for each in map(default_name, count(number)) if each not in taken)
+    taken.add(name)
+    head.put("name", name, head.pos)
+    if same and steps and (about := _label(steps[0], ABOUT)):
+        head.put("description", about, head.pos)
+        _without(steps[0], ABOUT)
+    for step in steps:
+        if _label(step) == name:
+            _without(step, STAGE)
+    return head
+
+
+def _without(step: Map, label: str) -> None:
+    labels = without(step["labels"], (label,))
+    if labels:
+        step["labels"] = labels
+    else:
+        del step["labels"]
 
 
 def _groups(steps: list[Map]) -> list[tuple[int, list[Map]]]:
@@ -163,9 +202,7 @@ def _groups(steps: list[Map]) -> list[tuple[int, list[Map]]]:
     return groups
 
 
-def _stage(number: int, steps: list[Map], written: writing.Written, *, parallel: bool) -> Map:
-    stage = Map(steps[0].pos if steps else Map().pos)
-    stage.put("name", f"stage_{number}", stage.pos)
+def _stage(stage: Map, steps: list[Map], written: writing.Written, *, parallel: bool) -> Map:
     if parallel:
         stage.put("parallel", True, stage.pos)
         if len(steps) > MAX_PARALLEL:

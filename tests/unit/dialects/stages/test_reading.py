@@ -115,7 +115,7 @@ def test_a_whole_definition() -> None:
         "hang": ["keep_old"], "light": ["keep_old"], "label": ["keep_old"],
         "open": ["hang", "light", "label"], "look": ["open"],
     }
-    assert steps["check_list"] == {"id": "check_list", "type": "skill", "on_failure": "fail",
+    assert steps["check_list"] == {"id": "check_list", "type": "skill", "on_failure": "fail", "labels": {"stage": "planning"},
         "config": {"skill": "list_checker", "parameters": {"hall": "{{  parameters.hall }}"}}}
     assert steps["keep_old"]["workflow"] == "archive_hall"
     assert steps["keep_old"]["input"] == {"hall": "{{  parameters.hall }}"}
@@ -262,7 +262,7 @@ def test_fields_of_a_step(fields: str, expected: dict[str, Any]) -> None:
 ])
 def test_other_types(step: str, expected: dict[str, Any]) -> None:
     found = canonical(staged(stage("one", f"{{id: s, {step}}}")))["steps"][0]
-    assert found == {"id": "s", **expected}
+    assert found == {"id": "s", "labels": {"stage": "one"}, **expected}
 
 
 @pytest.mark.parametrize(("more", "codes"), [
