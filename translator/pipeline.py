@@ -212,7 +212,7 @@ def _read(
             errors = [found for found in read.findings if found.severity is Severity.ERROR]
             whole = all(found.code in _LOCAL for found in errors)
             read.findings.muted |= {found.position for found in errors}  # the same in other words
-            _check(read.workflow, workflows, read.findings, [] if whole else [found.position for found in errors], now)
+            _check(read, read.workflow, workflows, [] if whole else [found.position for found in errors], now)
             if whole:
                 _analyse(read, read.workflow, workflows)
     everything = Findings()
@@ -246,10 +246,11 @@ def _named(workflow: Workflow) -> str:
 
 
 def _check(
-    workflow: Workflow, workflows: Mapping[str, Workflow], findings: Findings, broken: Sequence[Position], now: datetime | None
+    read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow], broken: Sequence[Position], now: datetime | None
 ) -> None:
     """What can be told of a definition even when parts of it, at the places `broken`, could not be read."""
-    check_steps(workflow, findings, broken)
+    findings = read.findings
+    check_steps(workflow, findings, broken, read.dialect)
     check_inputs(workflow, findings)
     report_policies(workflow, findings)
     report_settings(workflow, findings)

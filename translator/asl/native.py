@@ -20,6 +20,7 @@ from translator.model.values import constant
 from translator.model.workflow import Step
 from translator.passes.fold import as_node
 from translator.passes.policies import handles
+from translator.source import position_of
 
 INLINE_CONCURRENCY = 40  # https://docs.aws.amazon.com/step-functions/latest/dg/state-map-inline.html
 DEFAULT_CONCURRENCY = 10
@@ -167,15 +168,17 @@ def _seconds(machine: Machine, writer: Writer, run: Run) -> str:
 
 def _whole_seconds(machine: Machine, writer: Writer, step: Step) -> str:
     value = step.seconds.value if isinstance(step.seconds, Literal) else step.seconds
+    at = step.at if step.source is None else position_of(step.source, ("seconds",))
     if isinstance(value, str):
         try:
             value = float(value)
         except ValueError:
-            machine.findings.add(rules.BAD_TIME, f"{value!r} is no number of seconds", step.at)
+            machine.findings.add(rules.BAD_TIME, f"{value!r} is no number of seconds", at,
+                hint="write a number, or an expression that gives one")
             return "0"
     if isinstance(value, int | float):
         if value != int(value):
-            machine.findings.add(rules.WHOLE_SECONDS, f"a wait of {value:g} s becomes {math.ceil(value)} s", step.at)
+            machine.findings.add(rules.WHOLE_SECONDS, f"a wait of {value:g} s becomes {math.ceil(value)} s", at)
         return str(max(0, math.ceil(value)))
     node: Node = Call("max", (Literal(0), Call("ceil", (as_node(value),))), step.at)
     return writer.source(node)

@@ -12,7 +12,7 @@ from typing import Any
 
 from translator.diagnostics import Findings, Position
 from translator.dialects.common import NO_PLACE, dependencies, dependency, nfc, only_one, put_expression, twice
-from translator.dialects.validate import did_you_mean
+from translator.dialects.validate import did_you_mean, one_of
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -101,7 +101,7 @@ class _Connection:
                 if goal is None:
                     self.findings.add(rules.UNKNOWN_TARGET,
                         f"the branch {target.outcome!r} of {listed.id!r} leads to {target.step!r}, which is not here",
-                        target.at, hint=did_you_mean(target.step, self.index))
+                        target.at, hint=one_of(target.step, self.index))
                 else:
                     found.setdefault(goal, []).append((number, target))
         return found

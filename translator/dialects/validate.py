@@ -9,9 +9,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from aslant.configs.check import config_model
 from translator.diagnostics import Findings
-from translator.dialects.common import ACTIONS, INPUT_TYPES, STEP_TYPES
+from translator.dialects import keys
+from translator.dialects.common import ACTIONS, INPUT_TYPES
 from translator.findings import dialects as rules
 from translator.nearest import nearest
 from translator.source import Map, Seq, position_of, value_at
@@ -38,7 +38,7 @@ def check(schema: type[BaseModel], document: Map, findings: Findings, within: st
         if error is not None and _wrap(schema, document, error):
             error = _problems(schema, document)
         problems = _reduced(error, document) if error is not None else []
-        for path, problem in problems[:MOST]:
+        for path, problem in _told_once(schema, document, problems)[:MOST]:
             _report(schema, document, path, problem, findings, within)
         if len(problems) > MOST:
             findings.add(rules.TOO_MANY_PROBLEMS, f"only the first {MOST} of {len(problems)} problems are listed", document.pos)
@@ -93,6 +93,12 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """A hint that names the known word closest to `word`, or `otherwise` when none is close."""
     close = nearest(word, known)
     return f"did you mean `{close}`?" if close else otherwise
+
+
+def one_of(word: str, known: Iterable[str]) -> str:
+    """A hint that names the known word closest to `word`, or all of them where they are few."""
+    words = [*known]
+    return did_you_mean(word, words, f"there are {', '.join(words)}" if 0 < len(words) <= MOST_KEYS else "")
 
 
 def label(path: Path, within: str = "") -> str:
@@ -171,6 +177,31 @@ def _meant(place: Path, members: dict[str, list[tuple[Path, Any]]], value: Any) 
     return min(deep or fitting, key=len)
 
 
+def _told_once(
+    schema: type[BaseModel], document: Map, problems: list[tuple[Path, list[Any]]]
+) -> list[tuple[Path, list[Any]]]:
+    """The problems without those that another one tells: a key that lacks because it is there by another name, and the
+    second and later keys of a step that stands where a branch is meant.
+    """
+    unknown: dict[Path, list[str]] = defaultdict(list)
+    for path, problem in problems:
+        if problem[0]["type"] == "extra_forbidden":
+            unknown[path[:-1]].append(str(path[-1]))
+    if not unknown:
+        return problems
+    meant = {owner: keys.meant_by(words, owner, _keys(schema, owner)) for owner, words in unknown.items()}
+    steps = {owner for owner in unknown if keys.is_step_as_branch(value_at(document, owner), owner, _keys(schema, owner))}
+    told = []
+    for path, problem in problems:
+        owner, kind_ = path[:-1], problem[0]["type"]
+        if kind_ == "missing" and path[-1] in meant.get(owner, ()):
+            continue
+        if kind_ == "extra_forbidden" and owner in steps and path[-1] != unknown[owner][0]:
+            continue
+        told.append((path, problem))
+    return told
+
+
 def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[Any], findings: Findings,
         within: str) -> None:
     first = problem[0]
@@ -180,10 +211,17 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
         owner = path[:-1]
         known = _keys(schema, owner)
         key = str(path[-1])
-        holder = value_at(document, owner)
+        holder, outer = value_at(document, owner), value_at(document, owner[:-1])
+        if keys.is_step_as_branch(holder, owner, known):
+            findings.add(rules.UNKNOWN_KEY, f"{label(owner, within)} is a step, and a branch is a list of steps",
+                position_of(document, owner), hint="write `steps: [{…}]` in it, with the step in the list")
+            return
         findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a key of {label(owner, within)}",
             holder.at_key(key) if isinstance(holder, Map) else at,
-            hint=_setting_hint(key, holder, known) or _key_hint(key, owner, known))
+            hint=keys.setting_hint(key, holder, known)
+                or keys.misplaced_hint(key, owner, known, outer, _keys(schema, owner[:-1]))
+                or keys.key_hint(key, owner, known) or did_you_mean(
+                    key, known, f"known keys: {', '.join(known)}" if len(known) <= MOST_KEYS else ""))
     elif name == "missing":
         findings.add(rules.MISSING_KEY, f"{label(path[:-1], within)} has no {path[-1]!r}",
             position_of(document, path[:-1]), hint=f"add `{path[-1]}:`")
@@ -205,9 +243,12 @@ def _report(schema: type[BaseModel], document: Map, path: Path, problem: list[An
         findings.add(rules.OUT_OF_RANGE, f"{label(path, within)} {_range(first)}", at)
 
 
+_WORDS = dict.fromkeys(("every_step", "each_step", "every_task", "each_node", "every_stage", "always"), "every_node")
+
+
 def _word_hint(value: str, words: list[str]) -> str:
     """The word that was meant: another name of a type or an action, or a slip."""
-    others = (table.get(value.lower(), "") for table in (INPUT_TYPES, ACTIONS))
+    others = (table.get(value.lower(), "") for table in (INPUT_TYPES, ACTIONS, _WORDS))
     other = next((each for each in others if each in words), "")
     return f"did you mean `{other}`?" if other else did_you_mean(value, words)
 
@@ -290,63 +331,6 @@ def _mapping_hint(schema: type[BaseModel], path: Path, value: Any, wanted: list[
 
 def _flow(value: str | list[Any]) -> str:
     return value if isinstance(value, str) else "[" + ", ".join(map(str, value)) + "]"
-
-
-# Words that others say for a key, unlike it in letters: where they stand, and what is written instead.
-_SAME = {
-    ("retry", "on"): ("retry_on", "on_errors", "errors", "error_types", "retryable_errors"),
-    ("retry", "max_attempts"): ("attempts", "max_retries", "retries", "times", "count"),
-    ("retry", "delay"): ("initial_delay", "interval", "wait", "backoff_seconds"),
-    ("retry", "multiplier"): ("backoff_multiplier", "backoff_rate", "factor"),
-}
-_CONDITIONAL = "a conditional has `config: {condition: …, branches: {true: {target_step: …}, false: {target_step: …}}}`"
-_OTHERS = {  # the key that is known in this place, and the hint
-    "retry_on": ("retry", "write `retry: {on: […]}`"), "retry_policy": ("retry", "did you mean `retry`?"),
-    "retries": ("retry", "write `retry: {max_attempts: …}`"), "max_retries": ("retry", "write `retry: {max_attempts: …}`"),
-    "max_attempts": ("retry", "write `retry: {max_attempts: …}`"), "needs": ("depends_on", "did you mean `depends_on`?"),
-    "on": ("triggers", "did you mean `triggers`?"), "if": ("when", "did you mean `when`?"),
-    "condition": ("when", "did you mean `when`?"),
-    **dict.fromkeys(("start", "start_at", "startAt", "entry", "entry_point"),
-        ("triggers", "leave it out: steps that wait for no other start at once; `triggers` says what starts an execution")),
-    **dict.fromkeys(("then", "else", "if_true", "if_false"), ("config", _CONDITIONAL)),
-    "from": ("source", "did you mean `source`?"), "to": ("target", "did you mean `target`?"),
-    "source": ("from", "did you mean `from`?"), "target": ("to", "did you mean `to`?"),
-    "output": ("sourceOutput", "did you mean `sourceOutput`?"), "min": ("minimum", "did you mean `minimum`?"),
-    "max": ("maximum", "did you mean `maximum`?"),
-    "parameters": ("inputs", "did you mean `inputs`?"),
-}
-
-
-def _key_hint(key: str, owner: Path, known: list[str]) -> str:
-    place = str(owner[-1]) if owner else ""
-    same = next((meant for (around, meant), words in _SAME.items() if around == place and key in words and meant in known), "")
-    if same:
-        count = " (it counts the first attempt too)" if key == "max_retries" else ""
-        return f"did you mean `{same}`?{count}"
-    given = next((name for name in ("parameters", "inputs") if name in known), "")
-    if given and key in ("params", "arguments", "args"):
-        return f"did you mean `{given}`?"
-    meant, hint = _OTHERS.get(key, ("", ""))
-    if meant in known:
-        return hint
-    longer = [name for name in known if name.startswith(f"{key}_") or name.endswith(f"_{key}")]
-    if len(longer) == 1:
-        return f"did you mean `{longer[0]}`?"
-    return did_you_mean(key, known, f"known keys: {', '.join(known)}" if len(known) <= MOST_KEYS else "")
-
-
-def _setting_hint(key: str, holder: Any, known: list[str]) -> str:
-    """Where a setting of the step's type stands, that was written into the step itself."""
-    place = next((name for name in ("properties", "parameters", "task_type", "config") if name in known), "")
-    kind = holder.get("agent" if "agent" in known else "type") if isinstance(holder, Map) and place else None
-    name = kind.get("type") if isinstance(kind, Map) else kind
-    found = STEP_TYPES.get(name.lower(), "") if isinstance(name, str) else ""
-    if found == "choice" and key == "condition":
-        return _CONDITIONAL if place == "config" else f"write it under `{place}:`"
-    model = config_model(found)
-    if model is None or key not in model.model_fields:
-        return ""
-    return f"write `type: {{type: {name}, {key}: …}}`" if place == "task_type" else f"write it under `{place}:`"
 
 
 def _bare_hole(value: Map) -> str:

@@ -28,7 +28,20 @@ from translator.source import Map, position_of, value_at
 _WRITTEN = {"approval": ("timeout", "on_timeout", "on_reject")}
 
 
-def check_steps(workflow: Workflow, findings: Findings, broken: Collection[Position] = ()) -> None:
+# Where a step without any settings has them, by dialect.
+_PLACES = {
+    **dict.fromkeys(("steps", "canonical"), "its settings stand under `config:`"),
+    **dict.fromkeys(("stages", "agents"), "its settings stand under `parameters:`"),
+    "graph": "its settings stand under `properties:`",
+    "tasks": "its settings stand beside the name of the type: `type: {{type: {type}, …}}`",
+}
+# Settings that are addresses of web servers, by step type.
+_ADDRESSES = {"http": ("url",), "scrape": ("url", "urls"), "notify": ("url",)}
+
+
+def check_steps(
+    workflow: Workflow, findings: Findings, broken: Collection[Position] = (), dialect: str = ""
+) -> None:
     """Findings about single steps, in the workflow as it was written.
 
     `broken`: places of errors found before. What a step around one of them lacks may have been left out because of it.
@@ -58,7 +71,9 @@ def check_steps(workflow: Workflow, findings: Findings, broken: Collection[Posit
                 key = "" if message.startswith("unknown key") else ".".join(map(str, path))
                 findings.add(
                     rules.CONFIG, f"{step.id!r}: {f'{key} ' if key else ''}{message}", _wrong(step, path, known=bool(key)),
+                    hint="" if step.config else _PLACES.get(dialect, "").format(type=step.type),
                 )
+            _addresses(step, findings)
         for key in _WRITTEN.get(step.type, ()):
             value = step.config.get(key)
             if is_node(value) and not isinstance(value, Literal):
@@ -69,6 +84,19 @@ def check_steps(workflow: Workflow, findings: Findings, broken: Collection[Posit
         if step.type == "approval":
             _answer_time(step, findings)
         _report_unused(step, workflow, findings)
+
+
+def _addresses(step: Step, findings: Findings) -> None:
+    """Addresses that are written out and that the step would refuse; they may hold a key, so no finding shows them."""
+    for key in _ADDRESSES.get(step.type, ()):
+        value = plain(step.config.get(key))
+        for index, address in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(address, str) and address and not address.lower().startswith(("http://", "https://")):
+                path = (key,) if index is None else (key, index)
+                findings.add(
+                    rules.CONFIG, f"{step.id!r}: {key} must start with https:// or http://", _at(step, "config", *path),
+                    hint="write the whole address: `https://…`",
+                )
 
 
 def _answer_time(step: Step, findings: Findings) -> None:

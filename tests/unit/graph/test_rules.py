@@ -66,7 +66,8 @@ CASES: list[tuple[Rule, str, str]] = [
     (graph.EMPTY_BRANCH, f"steps:\n- {{id: §p, type: parallel, branches: [{{steps: [{skill('a')}]}}, {{steps: []}}]}}", "no steps"),
     (asl.MAP_CONCURRENCY, f"settings: {{execution: express}}\nsteps:\n- {{id: §l, type: foreach, items: [1], max_parallel: 100, steps: [{skill('b')}]}}", "40"),
     (asl.DISTRIBUTED, f"steps:\n- {{id: §l, type: foreach, items: [1], max_parallel: 100, steps: [{skill('b')}]}}", "100"),
-    (asl.WHOLE_SECONDS, "steps:\n- {id: §a, type: wait, seconds: 1.5}", "1.5 s becomes 2 s"),
+    (asl.BAD_TIME, "steps:\n- {id: a, type: wait, seconds: §ten}", "no number of seconds"),
+    (asl.WHOLE_SECONDS, "steps:\n- {id: a, type: wait, seconds: §1.5}", "1.5 s becomes 2 s"),
     (asl.SHORTEST_DELAY, f"steps:\n- {skill('a', ', §retry: {strategy: immediate}')}", "second"),
     (
         asl.FAILURE_ACTION,

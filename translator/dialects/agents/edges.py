@@ -10,7 +10,7 @@ from typing import Any
 from translator.diagnostics import Findings, Position
 from translator.dialects.common import dependencies, dependency, nfc, only_one
 from translator.dialects.templates import expression
-from translator.dialects.validate import did_you_mean
+from translator.dialects.validate import one_of
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -73,7 +73,7 @@ def connect(
         for target, outcomes in router.targets.items():
             if target not in by_id:
                 findings.add(rules.BRANCH_TARGET, f"the router leads to {target!r}, which is no node here",
-                    router.places[target], hint=did_you_mean(target, by_id))
+                    router.places[target], hint=one_of(target, by_id))
             elif not any(entry["step"] == source for entry in found[target]):
                 found[target].append(dependency(source, router.places[target], on=outcomes))
     for node, step in zip(nodes, steps, strict=True):
@@ -84,7 +84,7 @@ def _known(edge: Map, ids: dict[str, Map], findings: Findings) -> bool:
     missing = [key for key in ("from", "to") if nfc(edge[key]) not in ids]
     for key in missing:
         findings.add(rules.UNKNOWN_NODE, f"the edge's `{key}` is {edge[key]!r}, which is no node here", edge.at(key),
-            hint=did_you_mean(edge[key], ids))
+            hint=one_of(edge[key], ids))
     return not missing
 
 

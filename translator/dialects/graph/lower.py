@@ -34,7 +34,7 @@ from translator.dialects.spelling import (
     without,
 )
 from translator.dialects.templates import expression, map_texts, splice_holes
-from translator.dialects.validate import check, did_you_mean
+from translator.dialects.validate import check, did_you_mean, one_of
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -209,7 +209,7 @@ class _Lowering:
         missing = [key for key in ("source", "target") if common.nfc(connection[key]) not in by_id]
         for key in missing:
             self.findings.add(rules.UNKNOWN_NODE, f"the connection's `{key}` is {connection[key]!r}, which is no node"
-                " here", connection.at(key), hint=did_you_mean(connection[key], by_id))
+                " here", connection.at(key), hint=one_of(connection[key], by_id))
         if missing:
             return
         output = connection.get("sourceOutput", MAIN)

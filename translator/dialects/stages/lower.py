@@ -241,7 +241,7 @@ class _Reader:
         name = source.get("type") or next((key for key in ("skill", "workflow", "decision") if source.get(key)), "")
         if not name:
             self.findings.add(rules.MISSING_KEY, f"the step {source['id']!r} has no 'type'", source.pos,
-                hint="add `type: skill` with `skill:`")
+                hint=_skill_hint(source) or "add `type: skill` with `skill:`")
             return "skill", "-"
         kind = STEP_TYPES.get(name.lower())
         if kind is not None:
@@ -274,7 +274,7 @@ class _Reader:
                 config.put("skill", custom, source.at("type"))
             elif "skill" not in config:
                 self.findings.add(rules.MISSING_FIELD, f"the step {source['id']!r} names no skill", source.pos,
-                    hint="add `skill:`")
+                    hint=_skill_hint(source) or "add `skill:`")
             if parameters is not None:
                 common.join(config, only(source, ("parameters",)), self.findings, "step", "config")
         elif kind == "workflow":
@@ -398,3 +398,11 @@ class _Reader:
                     changed[key] = self.list_(branch[key])
             result.add(changed, at)
         return result
+
+
+def _skill_hint(step: Map) -> str:
+    """What to say when the name of a skill stands among its parameters."""
+    parameters = step.get("parameters")
+    if not isinstance(parameters, Map) or not isinstance(parameters.get("skill"), str):
+        return ""
+    return f"write `skill: {parameters['skill']}` beside `id:`, and under `parameters:` only what the skill is given"

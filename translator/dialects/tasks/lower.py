@@ -34,7 +34,7 @@ from translator.dialects.templates import (
     splice_holes,
     to_canonical_holes,
 )
-from translator.dialects.validate import check, did_you_mean
+from translator.dialects.validate import check, did_you_mean, one_of
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -181,7 +181,7 @@ class _Lowering:
                 for target, at in common.dependencies(spec, key):
                     if not isinstance(target, str) or common.nfc(target) not in by_id:
                         self.findings.add(rules.BRANCH_TARGET, f"{key} names {target!r}, which is no task here", at,
-                            hint=did_you_mean(str(target), by_id))
+                            hint=one_of(str(target), by_id))
                         continue
                     routes.setdefault(common.nfc(target), {}).setdefault(step["id"], []).append(outcome)
         for target, sources in routes.items():

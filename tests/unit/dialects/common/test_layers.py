@@ -62,7 +62,7 @@ def test_names_and_order_are_checked_when_only_a_time_is_wrong() -> None:
 
 def test_what_was_left_out_is_not_said_to_be_missing() -> None:
     assert places("name: n\nsteps:\n  - {id: a, type: http, config: 5}\n") == {("D012", 3)}
-    assert places("name: n\nsteps:\n  - {id: a, type: http, config: {url: x}, depends_on: 5}\n"
+    assert places("name: n\nsteps:\n  - {id: a, type: http, config: {url: 'https://x.org'}, depends_on: 5}\n"
         "  - {id: b, type: http, config: {url: '{{ steps.a.output }}'}}\n") == {("D012", 3)}
 
 

@@ -89,10 +89,38 @@ def test_what_has_nothing_to_act_on_is_told(step: str, key: str) -> None:
     ("inputs: {n: float}\n" + STEPS + "{id: s, type: delay, config: {seconds: 3}}", "write {type: number}"),
     ("start: s\n" + STEPS + "{id: s, type: delay, config: {seconds: 3}}", "leave it out"),
     (STEPS + "{id: s, type: http, config: {url: {{ input.x }} }}", 'write it in quotes: "{{ input.x }}"'),
+    (TASKS + "{id: s, name: s, type: Transform, config: {expression: input.a}}", "write `type: {type: Transform, expression: …}`"),
+    (TASKS + "{id: s, name: s, type: http, parameters: {url: 'https://x.org'}}", "`type: {type: http, …}`"),
+    (TASKS + "{id: s, name: s, type: transform}", "`type: {type: transform, …}`"),
+    (TASKS + "{id: s, name: s, type: {type: Conditional, condition: input.a, if_true: [s]}}", "did you mean `true_branch`?"),
+    (TASKS + "{id: s, name: s, type: {type: Conditional, condition: input.a, true_branch: [nope]}}", "there are s"),
+    (STAGES + "{id: s, type: transform}", "its settings stand under `parameters:`"),
+    (STAGES + "{id: s, parameters: {skill: slow}}", "write `skill: slow` beside `id:`"),
+    (STAGES + "{id: s, type: skill, parameters: {skill: slow}}", "write `skill: slow` beside `id:`"),
+    (STEPS + "{id: s, type: skill, config: {skill: x}, with: {a: 1}}", "write `config: {skill: …, parameters: …}`"),
+    (STEPS + "{id: s, type: http, config: {url: example.com}}", "write the whole address"),
+    (STEPS + "{id: s, type: scrape, config: {urls: ['https://x.org', ftp.x.org]}}", "write the whole address"),
+    ("settings: {checkpoint: {policy: every_step}}\n" + STEPS + "{id: s, type: delay, config: {seconds: 3}}", "did you mean `every_node`?"),
     (STAGES + "{id: s, type: http, parameters: {url: ${{ input.x }}/a}}", 'write it in quotes: "${{ input.x }}/a"'),
 ])
 def test_hints_say_what_to_write(text: str, hint: str) -> None:
     assert [one.hint for one in check_sources([Source(text, "a.yaml")]) if hint in one.hint]
+
+
+@pytest.mark.parametrize(("text", "places"), [
+    (STEPS + "{id: s, type: parallel, branches: [^{id: t, type: delay, config: {seconds: 3}}]}", 1),
+    (STAGES + "{id: s, type: parallel, branches: [^{id: t, skill: x}, ^{id: u, skill: x}]}", 2),
+    ("name: a\nnodes: [{id: s, type: wait, properties: {seconds: 1}}, {id: t, type: wait, properties: {seconds: 1}}]\n"
+        "connections: [{^from: s, ^to: t}]", 2),
+    ("metadata: {id: a, name: a}\nnodes: [{id: s, agent: wait, parameters: {seconds: 1}}, {id: t, agent: wait, parameters:"
+        " {seconds: 1}}]\nedges: [{^source: s, ^target: t}]", 2),
+])
+def test_each_mistake_about_keys_is_told_once(text: str, places: int) -> None:
+    pieces = text.split("^")
+    starts = ["".join(pieces[: number + 1]) for number in range(places)]
+    expected = [("D010", start.count("\n") + 1, len(start) - start.rfind("\n")) for start in starts]
+    found = check_sources([Source(text.replace("^", ""), "a.yaml")])
+    assert [(one.code, one.position.line, one.position.column) for one in found if one.severity is Severity.ERROR] == expected
 
 
 def test_what_cannot_be_read_is_told_once() -> None:
