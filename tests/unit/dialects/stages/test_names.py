@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from tests.unit.dialects.common.test_round_trip import canonical, converted
+from translator import editing
 
 MILL = """
 workflow:
@@ -48,3 +49,19 @@ def test_a_stage_that_is_torn_apart_gives_its_name_once() -> None:
 def test_a_label_of_the_step_itself_is_kept() -> None:
     text = "workflow: {name: m, stages: [{name: one, steps: [{id: a, skill: x, labels: {stage: mine}}]}]}"
     assert canonical(text)["steps"][0]["labels"] == {"stage": "mine"}
+
+
+def test_an_edited_definition_keeps_its_stages() -> None:
+    written = editing.edited(MILL, lambda data: editing.update_step(data, "d", {"when": "parameters.wet"}))
+    stages = yaml.safe_load(written)["workflow"]["stages"]
+    assert [(stage["name"], stage.get("description", ""), stage.get("parallel", False), [step["id"] for step in stage["steps"]])
+        for stage in stages] == LISTED
+    assert stages[2]["steps"][0]["when"] == "${{ parameters.wet }}"
+
+
+def test_a_stage_that_runs_few_at_once_keeps_its_name() -> None:
+    text = MILL.replace("parallel: true", "parallel: true\n      max_parallel: 1").replace("- name: grind", "- name: Both stones")
+    for between in (text, converted(text, "tasks")):
+        stage = yaml.safe_load(converted(between, "stages"))["workflow"]["stages"][2]
+        assert (stage["name"], stage["description"]) == ("Both stones", "Both stones at once")
+        assert [step["type"] for step in stage["steps"]] == ["parallel"]
