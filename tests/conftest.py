@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,13 @@ def _once(module: Any, name: str) -> None:
 
 _once(models, "CallbackResponse")  # 1,300 of them at each start
 _once(responses, "method_names_from_class")  # for each request
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests are never garbage: without them, and asked less often, the collector takes a tenth less."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)
