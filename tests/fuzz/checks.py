@@ -133,11 +133,34 @@ def _one(dev: Any, service: Any, world: Any, one: Execution, flow: Any, n: int |
     last = service.store.last_checkpoint(TENANT, one.id)
     if len(set(numbers)) != len(numbers) or numbers and max(numbers) > (last.number if last else 0):
         problems.append(f"the checkpoints are numbered {numbers}")
-    return problems + _events(dev, one, changes, numbers)
-
-
-def _events(dev: Any, one: Execution, changes: Any, checkpoints: list[int]) -> list[str]:
     rows = [detail for _, detail in serving.event_log(dev.settings).read(TENANT, one.id)]
+    return problems + _rollback_steps(dev, service, one, flow, rows) + _events(dev, one, changes, numbers, rows)
+
+
+def _rollback_steps(dev: Any, service: Any, one: Execution, flow: Any, rows: list[Any]) -> list[str]:
+    """What stands under `rollback` runs where what happened is a rollback: one that was asked for, of a parent too, or that
+    is the policy of what failed. A cancel and other failures leave it.
+    """
+    if "rollback" not in flow.definition:
+        return []
+    failed = {row["payload"]["step"] for row in rows if row["event_type"] == "node_failed"}
+    policies = {flow.own.get(step, flow.on_error) for step in failed}
+    asked = any(run.why == "rollback" for run in service.runs(TENANT, one.id))
+    above = one
+    while not asked and above.parent is not None:
+        above = service.get(TENANT, above.parent.execution)
+        asked = any(change.after == "rolling_back" for change in service.transitions(TENANT, above.id))
+    back = [record for record in service.steps(TENANT, one.id) if record.step == "back"]
+    ever = back or any(row["payload"].get("step") == "back" for row in rows)
+    if ever and not asked and "rollback" not in policies:
+        return [f"its rollback steps ran, though what failed was {failed}"]
+    culprit = one.error.step if one.error is not None else ""
+    if one.status == "rolled_back" and culprit in flow.own and flow.own[culprit] == "rollback" and not back:
+        return [f"its rollback steps did not run, though {culprit} failed"]
+    return []
+
+
+def _events(dev: Any, one: Execution, changes: Any, checkpoints: list[int], rows: list[Any]) -> list[str]:
     problems = []
     counted = Counter(str(detail["event_type"]) for detail in rows)
     ids = Counter(detail["event_id"] for detail in rows)

@@ -25,6 +25,8 @@ class Flow:
     fails: frozenset[str]  # steps that end the execution
     approvals: int
     undoes: bool           # it has a rollback
+    on_error: str          # what a failure leads to
+    own: dict[str, str]    # and that of some steps
     children: tuple[Flow, ...] = ()
     _total: Any = None
     effects: dict[str, Any] = field(default_factory=dict)
@@ -53,6 +55,7 @@ class _Builder:
     approvals: int = 0
     count: int = 0
     compensates: bool = False
+    fatal: list[dict[str, Json]] = field(default_factory=list)
 
     def name(self, kind: str) -> str:
         self.count += 1
@@ -115,10 +118,11 @@ class _Builder:
         if kind == "fatal":
             id = self.name("f")
             self.fails.add(id)
-            steps.append({
+            self.fatal.append({
                 "id": id, "type": "skill", "timeout": 6, "depends_on": needs, "retry": {"max_attempts": 1},
                 "config": {"skill": "breaks"},
             })  # fmt: skip
+            steps.append(self.fatal[-1])
             return id, expression, value
         return self._effect(steps, needs, expression, value, "flaky" if kind == "flaky" else "effect")
 
@@ -210,12 +214,18 @@ def flow(random: Random, id: str, *, children: tuple[Flow, ...] = (), length: in
         definition["settings"]["checkpoint"] = random.choice([{"policy": "every_node"}, {"policy": "every_n", "every": 3}, {"policy": "on_failure"}])
     if builder.compensates and random.random() < 0.5:
         definition["settings"]["on_error"] = random.choice(["compensate", "rollback"])
-    if definition["settings"].get("on_error") == "rollback":
+    on_error = definition["settings"].get("on_error", "fail")
+    extra = Random(json.dumps(steps))  # of its own, so that a seed keeps its steps
+    if on_error == "rollback" or extra.random() < 0.5:
         definition["rollback"] = [{"id": "back", "type": "skill", "timeout": 6, "config": {"skill": "effect", "parameters": {"value": 1}}}]
+    undoes = builder.compensates or "rollback" in definition
+    for step in builder.fatal:
+        if extra.random() < 0.6:
+            step["on_failure"] = extra.choice(["fail", "compensate", "rollback"] if undoes else ["fail"])
     if random.random() < 0.4:
         definition["finally"] = [{"id": "end", "type": "skill", "timeout": 6, "config": {"skill": "effect", "parameters": {"value": 2}}}]
     model = last[2]
     return Flow(
-        id, definition, frozenset(builder.fails), builder.approvals, builder.compensates or "rollback" in definition,
-        tuple(builder.children), lambda n: model(n, None),
+        id, definition, frozenset(builder.fails), builder.approvals, undoes, on_error,
+        {step["id"]: step["on_failure"] for step in builder.fatal if "on_failure" in step}, tuple(builder.children), lambda n: model(n, None),
     )  # fmt: skip

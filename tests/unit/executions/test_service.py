@@ -541,9 +541,69 @@ def test_children_go_with_their_parent():
         with pytest.raises(InvalidTransition):
             getattr(world.service, what)("acme", "c1", *(("call",) if what == "rerun" else ()), by="bob")
     world.service.pause("acme", root, by="bob")
-    with pytest.raises(InvalidTransition, match=f"part of {root}"):
-        world.service.resume("acme", "c1", by="bob")
+    for undoing in (
+        lambda: world.service.resume("acme", "c1", by="bob"), lambda: world.service.rollback("acme", "c1", by="bob"),
+        lambda: world.service.cancel("acme", "c1", by="bob", compensate=True),
+    ):
+        with pytest.raises(InvalidTransition, match=f"part of {root}"):
+            undoing()
     assert world.service.cancel("acme", "c1", by="bob").status == "cancelled"
+
+
+def undoing_child(parents: str) -> tuple[World, str]:
+    """A family whose parent has ended as `parents`; a child `c2` of it is rolled back, and the start of that got lost."""
+    world, root = undoing_family()
+    leaf = world.releases.get("acme", "leaf")
+    undo = "arn:aws:states:us-east-1:123456789012:stateMachine:leaf-rollback"
+    world.releases.put("acme", {**leaf, "rollback": undo})
+    flow = world.releases.get("acme", "flow")
+    world.releases.put("acme", {**flow, "ending": "arn:aws:states:us-east-1:123456789012:stateMachine:flow-ending"})
+    if parents == "cancelled":
+        world.service.cancel("acme", root, by="bob")
+    else:
+        world.end("c2", "failed")
+        world.end(root, "failed")
+    rolling = world.service.rollback("acme", "c2", by="bob")
+    del world.machines.known[rolling.arn]
+    return world, root
+
+
+@pytest.mark.parametrize("parents", ["failed", "cancelled"])
+def test_a_rollback_of_a_child_that_got_lost_is_started_whatever_its_parent_is(parents):
+    world, _ = undoing_child(parents)
+    rolling = world.service.get("acme", "c2")
+    assert world.service.reconcile("acme", "c2") == rolling
+    assert rolling.status == "rolling_back" and rolling.arn.rpartition(":")[2] in world.machines.running
+
+
+def test_a_child_that_a_parent_left_behind_when_it_came_to_its_finally_is_ended():
+    world, root = undoing_family()
+    flow = world.releases.get("acme", "flow")
+    world.releases.put("acme", {**flow, "ending": "arn:aws:states:us-east-1:123456789012:stateMachine:flow-ending"})
+    child = world.service.get("acme", "c2")
+    world.service.cancel("acme", root, by="bob")
+    world.store.executions["acme", "c2"] = replace(child, status="rolling_back", revision=child.revision + 1)
+    assert world.service.reconcile("acme", "c2").status == "cancelled"
+
+
+def test_a_parent_goes_on_only_when_what_was_asked_of_its_child_is_over():
+    world, root = undoing_child("failed")
+    with pytest.raises(InvalidTransition, match="c2, is being rolled back"):
+        world.service.retry("acme", root, by="bob")
+    undone = world.service.get("acme", "c2")
+    world.store.transition(undone, replace(undone, status="rolled_back"), by="engine")
+    assert world.service.retry("acme", root, by="bob").status == "running"
+
+
+def test_a_child_that_undoes_something_when_its_parent_is_paused_is_over():
+    world, root = family()
+    child = world.service.get("acme", "c2")
+    world.store.transition(child, replace(child, status="rolling_back"), by="rollback")
+    world.service.pause("acme", root, by="bob")
+    assert {id: world.service.get("acme", id).status for id in ("c1", "c2", "g")} == {
+        "c1": "paused", "c2": "cancelled", "g": "paused",
+    }
+    assert world.machines.running == []
 
 
 def test_a_run_has_a_number_that_no_child_has_had():

@@ -136,8 +136,9 @@ class Again:
         if execution.parent is None:
             return
         parent = self.family.store.read(execution.tenant, execution.parent.execution)
-        if parent is not None and parent.status not in FINAL:
-            raise InvalidTransition(f"{doing}: the execution is a part of {parent.id}, which is {parent.status}; do it there")
+        if parent is not None and (parent.status not in FINAL or parent.preparing):
+            status = "about to go on" if parent.preparing else parent.status
+            raise InvalidTransition(f"{doing}: the execution is a part of {parent.id}, which is {status}; do it there")
 
     def _start(self, execution: Execution, wish: Wish) -> tuple[Execution, Run] | None:
         """Prepares and notes the run; None when somebody else changed the execution meanwhile."""
@@ -151,6 +152,9 @@ class Again:
                 if release is not None and self._lost(lost):
                     family.note_run(lost, release, lost=True)
         claim = execution.preparing
+        undoing = [child.id for _, child in family.descendants(execution) if child.status == "rolling_back"]
+        if undoing and not claim:
+            raise InvalidTransition(f"{wish.why}: a part of it, {undoing[0]}, is being rolled back; wait until that has ended")
         if claim and not self._same(claim, wish):
             before = Wish(str(claim["why"]), str(claim["by"]), claim.get("version"), str(claim["detail"]))
             # A claim whose checkpoint or version is gone stays as it is: what is left has all that it was made from.

@@ -218,6 +218,8 @@ class Family:
     def _halt_child(self, parent: Execution, id: str, status: Literal["paused", "cancelled"], by: str) -> None:
         for _ in range(_TRIES):
             child = self.store.read(parent.tenant, id)
+            if child is not None and child.status == "rolling_back":
+                status = "cancelled"  # what undoes cannot be paused: when the parent goes on, it starts the child again
             # A later run of the child belongs to a later run of the parent, which somebody has started meanwhile.
             if child is None or child.run > parent.run or (child.status in FINAL and child.status != status):
                 return

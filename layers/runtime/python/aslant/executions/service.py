@@ -156,6 +156,8 @@ class Executions:
         execution = self.get(tenant, id)
         if compensate and execution.status in ("rolling_back", "rolled_back"):
             return self._heal(execution)
+        if compensate:
+            self._again.refuse_child(execution, "rollback")
         execution = self._become(tenant, id, "cancelled", by, reason, alone=True)
         endings = self._endings
         if endings.of(execution) is None:
@@ -211,6 +213,7 @@ class Executions:
             execution = self.get(tenant, id)
             if execution.status in ("rolling_back", "rolled_back"):
                 return self._heal(execution)
+            self._again.refuse_child(execution, "rollback")
             rolling = self._endings.roll_back(execution, by=by)
             if rolling is not None:
                 return rolling
@@ -277,15 +280,17 @@ class Executions:
             return endings.end(execution, by)
         if execution.status not in states.ACTIVE:
             return execution
-        parent = self.store.read(execution.tenant, execution.parent.execution) if execution.parent is not None else None
-        if parent is not None and parent.status not in states.FINAL - {"cancelled"}:
-            # It goes with its parent: that one stops it, or starts it again.
-            if parent.status in ("paused", "cancelled") and not parent.preparing:
-                self._heal(parent)
-            return self.get(execution.tenant, execution.id)
         run = self._family.run_of(execution)
         if run is None:
             return execution
+        parent = self.store.read(execution.tenant, execution.parent.execution) if execution.parent is not None else None
+        if run.own and parent is not None and parent.status not in states.FINAL - {"cancelled"}:
+            # It goes with its parent: that one stops it, or starts it again. (A rollback that was asked for goes by itself.)
+            if parent.status in ("paused", "cancelled") and not parent.preparing:
+                self._heal(parent)
+                if parents_status(self.store, execution) == "cancelled":  # the parent has come to its `finally`
+                    return self._family.call_off_child(execution, by=self.store.transitions(parent.tenant, parent.id)[-1].by)
+            return self.get(execution.tenant, execution.id)
         try:
             described = self.machines.describe(execution.arn)
         except NotFoundError:
