@@ -721,7 +721,7 @@ def at_once(*calls):
         barrier.wait()
         try:
             call()
-        except InvalidTransition as error:
+        except (InvalidTransition, ConflictError) as error:  # such as a restore of what a rerun has set aside
             errors.append(error)
 
     threads = [threading.Thread(target=run, args=(call,)) for call in calls]
