@@ -12,7 +12,7 @@ from aslant import bootstrap, documents
 from aslant.access import Caller
 from aslant.approvals.rules import Decision, Person
 from functions.api import models
-from functions.api.request import Cursor, Limit, caller_of
+from functions.api.request import Cursor, Limit, caller_of, revision_of
 from functions.api.things import etag_of
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
@@ -60,6 +60,7 @@ def answer(approval_id: str, body: models.Answer = models.Answer()) -> models.De
 def _decide(approval_id: str, decision: Decision, body: models.Answer) -> models.Decided:
     settings, caller = caller_of(router)
     made = bootstrap.approvals(settings).decide(
-        caller.tenant, approval_id, decision, by=_person(caller), comment=body.comment, answer=body.answer
-    )
+        caller.tenant, approval_id, decision, by=_person(caller), comment=body.comment, answer=body.answer,
+        revision=revision_of(router),
+    )  # fmt: skip
     return models.Decided.model_validate(made)

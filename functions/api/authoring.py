@@ -13,12 +13,12 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from pydantic import ValidationError as PydanticError
 
 from aslant import bootstrap, documents, serving
-from aslant.errors import NotFoundError, ValidationError
+from aslant.errors import ConflictError, NotFoundError, PreconditionFailed, ValidationError
 from aslant.inputs import declaration, prepare
 from aslant.templates import TemplateRecord
 from functions.api import editing_models, models
 from functions.api.problems import InvalidBody
-from functions.api.request import caller_of
+from functions.api.request import caller_of, check_unchanged, revision_of
 from functions.api.things import etag_of
 from functions.api.writing import answer, draft, written_of
 from translator.comparison import compare
@@ -64,7 +64,7 @@ def show(template_id: str) -> Response[editing_models.TemplateDocument]:
 @router.put("/templates/<template_id>", tags=["authoring"], summary="Write it anew")
 def replace(template_id: str, body: editing_models.TemplateBody) -> Response[editing_models.TemplateDocument]:
     settings, caller = caller_of(router)
-    before = _found(template_id)
+    before = _unchanged(template_id)
     if body.id != template_id:
         raise ValidationError(f"the template is {template_id}, and stays so; `id` says {body.id}")
     _check(body)
@@ -72,14 +72,13 @@ def replace(template_id: str, body: editing_models.TemplateBody) -> Response[edi
         before, text=body.definition, name=body.name or body.id, description=body.description, category=body.category,
         parameters=body.parameters, changed_at=round(bootstrap.catalog(settings).clock()), revision=before.revision + 1,
     )  # fmt: skip
-    serving.templates(settings).write(caller.tenant, before, after)
+    _write(before, after)
     return _answer(200, after)
 
 
 @router.delete("/templates/<template_id>", tags=["authoring"], summary="Remove it; workflows made of it stay")
 def remove(template_id: str) -> Response[None]:
-    settings, caller = caller_of(router)
-    serving.templates(settings).write(caller.tenant, _found(template_id), None)
+    _write(_unchanged(template_id), None)
     return Response(status_code=204)
 
 
@@ -173,6 +172,21 @@ def _found(template_id: str) -> TemplateRecord:
     if found is None:
         raise NotFoundError(f"there is no template {template_id}")
     return found
+
+
+def _unchanged(template_id: str) -> TemplateRecord:
+    """A template that is to be changed. Raises PreconditionFailed when `If-Match` asks for another revision."""
+    found = _found(template_id)
+    check_unchanged(router, found.revision)
+    return found
+
+
+def _write(before: TemplateRecord, after: TemplateRecord | None) -> None:
+    settings, caller = caller_of(router)
+    try:
+        serving.templates(settings).write(caller.tenant, before, after)
+    except ConflictError as error:
+        raise PreconditionFailed(str(error)) if revision_of(router) is not None else error from None
 
 
 def _columns(record: TemplateRecord) -> dict[str, Json]:

@@ -7,9 +7,8 @@ from typing import Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
 
-from aslant.errors import AuthorizationError
+from aslant.errors import AuthorizationError, PreconditionFailed
 from functions.api.models import Body
-from functions.api.problems import PreconditionFailed
 from functions.api.request import check_query, tags_of
 from functions.api.things import etag_of, thing_of
 
@@ -37,13 +36,15 @@ def own(resolver: APIGatewayHttpResolver, next_middleware: NextMiddleware) -> Re
 def matched(resolver: APIGatewayHttpResolver, next_middleware: NextMiddleware) -> Response[Any]:
     """`If-Match` on any change (RFC 9110, 13.1.1). Raises PreconditionFailed when the thing is not as the caller saw it.
 
-    Where a change has a condition of its own in its store, that decides between two who come at once.
+    The revision that matched goes on to the route (`request.revision_of`), which makes it a condition of its write.
     """
     event, caller = resolver.current_event, resolver.context.get("caller")
     given = event.headers.get("if-match")
     if given is not None and caller is not None and event.http_method != "GET":
         wanted = tags_of(given)
         thing = thing_of(resolver.context["settings"], caller.tenant, resolver.context["_route_args"])
-        if thing is not None and wanted is not None and etag_of(thing) not in wanted:
-            raise PreconditionFailed(f"it has changed meanwhile: its ETag is {etag_of(thing)}")
+        if thing is not None and wanted is not None:
+            if etag_of(thing) not in wanted:
+                raise PreconditionFailed(f"it has changed meanwhile: its ETag is {etag_of(thing)}")
+            resolver.append_context(seen=thing)  # type: ignore[no-untyped-call]
     return next_middleware(resolver)

@@ -17,7 +17,7 @@ from aslant.executions.records import Execution
 from aslant.executions.states import FINAL
 from functions.api import models
 from functions.api.figures import figures_of, today
-from functions.api.request import Cursor, Limit, Offset, PageNumber, Paging, PerPage, caller_of, key_of, paging
+from functions.api.request import Cursor, Limit, Offset, PageNumber, Paging, PerPage, caller_of, key_of, paging, revision_of
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 
@@ -150,7 +150,9 @@ def transitions(execution_id: str) -> list[models.TransitionDocument]:
 @router.post("/executions/<execution_id>/pause", tags=["control"], summary="Stop it until it is resumed")
 def pause(execution_id: str, body: models.Reason = models.Reason()) -> models.ExecutionDocument:
     settings, caller = caller_of(router)
-    done = bootstrap.executions(settings).pause(caller.tenant, execution_id, by=caller.user, reason=body.reason)
+    done = bootstrap.executions(settings).pause(
+        caller.tenant, execution_id, by=caller.user, reason=body.reason, revision=revision_of(router)
+    )
     return _document(done)
 
 
@@ -159,8 +161,9 @@ def pause(execution_id: str, body: models.Reason = models.Reason()) -> models.Ex
 def cancel(execution_id: str, body: models.Cancel = models.Cancel()) -> models.ExecutionDocument:
     settings, caller = caller_of(router)
     done = bootstrap.executions(settings).cancel(
-        caller.tenant, execution_id, by=caller.user, reason=body.reason, compensate=body.compensate
-    )
+        caller.tenant, execution_id, by=caller.user, reason=body.reason, compensate=body.compensate,
+        revision=revision_of(router),
+    )  # fmt: skip
     return _document(done)
 
 
@@ -184,7 +187,9 @@ def _again(
     if body.dry_run:
         return _plan(executions.plan(caller.tenant, execution_id, what, version=body.version))
     act = executions.resume if what == "resume" else executions.retry
-    return _document(act(caller.tenant, execution_id, by=caller.user, version=body.version))
+    return _document(act(
+        caller.tenant, execution_id, by=caller.user, version=body.version, revision=revision_of(router)
+    ))
 
 
 @router.post("/executions/<execution_id>/rerun", tags=["control"], summary="Run a step and what depends on it again")
@@ -193,14 +198,18 @@ def rerun(execution_id: str, body: models.Rerun) -> models.ExecutionDocument | m
     executions = bootstrap.executions(settings)
     if body.dry_run:
         return _plan(executions.plan(caller.tenant, execution_id, "rerun", step=body.step))
-    return _document(executions.rerun(caller.tenant, execution_id, body.step, by=caller.user))
+    return _document(executions.rerun(
+        caller.tenant, execution_id, body.step, by=caller.user, revision=revision_of(router)
+    ))
 
 
 @router.post("/workflows/executions/<execution_id>/rollback", tags=["control"], summary="The same, by another path")
 @router.post("/executions/<execution_id>/rollback", tags=["control"], summary="Undo what has completed")
 def rollback(execution_id: str) -> models.ExecutionDocument:
     settings, caller = caller_of(router)
-    done = bootstrap.executions(settings).rollback(caller.tenant, execution_id, by=caller.user)
+    done = bootstrap.executions(settings).rollback(
+        caller.tenant, execution_id, by=caller.user, revision=revision_of(router)
+    )
     return _document(done)
 
 
@@ -232,7 +241,9 @@ def restore(execution_id: str, number: int) -> models.ExecutionDocument:
     settings, caller = caller_of(router)
     if number > 10**8:
         raise NotFoundError("there is no such checkpoint")
-    done = bootstrap.executions(settings).restore(caller.tenant, execution_id, number, by=caller.user)
+    done = bootstrap.executions(settings).restore(
+        caller.tenant, execution_id, number, by=caller.user, revision=revision_of(router)
+    )
     return _document(done)
 
 

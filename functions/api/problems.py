@@ -29,10 +29,6 @@ _TITLES = {
 }  # fmt: skip
 
 
-class PreconditionFailed(errors.StepError):
-    """`If-Match` names another revision than there is."""
-
-
 class InvalidBody(errors.InvalidInput):
     """A body with mistakes that its model does not know; `problems` are pointers into it, and what is wrong there."""
 

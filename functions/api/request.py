@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from aslant.access import Caller
-from aslant.errors import ValidationError
+from aslant.errors import PreconditionFailed, ValidationError
 from aslant.settings import Settings
 from translator.nearest import nearest
 
@@ -91,10 +91,15 @@ def tags_of(given: str) -> frozenset[str] | None:
 
 
 def revision_of(router: APIGatewayHttpRouter) -> int | None:
-    """The revision that `If-Match` names, if it names one. Raises ValidationError."""
-    tags = tags_of(header(router, "if-match") or "*")
-    numbers = [int(tag.strip('"')) for tag in tags or () if re.fullmatch(r'"\d{1,12}"', tag)]
-    return numbers[0] if len(numbers) == 1 else None
+    """The revision that `If-Match` asks for, which the thing had just now; None when it asks for none."""
+    seen = router.context.get("seen")
+    return None if seen is None else int(seen["revision"] if isinstance(seen, Mapping) else seen.revision)
+
+
+def check_unchanged(router: APIGatewayHttpRouter, revision: int) -> None:
+    """Raises PreconditionFailed when `If-Match` asks for another revision than there is by now."""
+    if revision_of(router) not in (None, revision):
+        raise PreconditionFailed(f"it has changed meanwhile: its revision is {revision}")
 
 
 def body_of(event: Any) -> str:

@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from aslant import bootstrap
-from aslant.errors import AuthorizationError, NotFoundError, ValidationError
+from aslant.errors import AuthorizationError, ConflictError, NotFoundError, PreconditionFailed, ValidationError
 from aslant.skill_registration import read_spec
 from aslant.skill_specs import SkillSpec, key_of
 from functions.api import editing_models
@@ -18,6 +18,7 @@ from functions.api.things import etag_of, thing_of
 
 Json = Any
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
+_TRIES = 10  # times that a version is changed again because somebody else was faster
 
 Version = Annotated[str | None, Query(max_length=30, description="a version; the newest without")]
 Spec = Annotated[dict[str, Json], Body(
@@ -64,11 +65,8 @@ def versions(skill_name: str) -> list[editing_models.SkillDocument]:
 
 @router.patch("/skills/<skill_name>", tags=["skills"], summary="Change its words or its status")
 def modify(skill_name: str, body: editing_models.SkillPatch) -> editing_models.SkillDocument:
-    settings, caller = caller_of(router)
     changes = body.model_dump(include={"description", "owner", "status"}, exclude_none=True)
-    spec = _found(skill_name, body.version).model_copy(update=changes)
-    bootstrap.skill_store(settings).put(caller.tenant, spec)
-    return _document(spec)
+    return _document(_changed(skill_name, body.version, changes))
 
 
 @router.delete(
@@ -82,13 +80,34 @@ def retire(skill_name: str, version: Version = None) -> Response[None]:
     if not chosen:
         raise NotFoundError(f"there is no skill {skill_name}")
     for spec in chosen:
-        store.put(caller.tenant, spec.model_copy(update={"status": "inactive"}))
+        _changed(skill_name, spec.version, {"status": "inactive"})
     return Response(status_code=204)
 
 
-def _found(name: str, version: str | None) -> SkillSpec:
+def _changed(name: str, version: str | None, changes: dict[str, Json]) -> SkillSpec:
+    """A version after its change: of what `If-Match` has seen, else of what is there."""
     settings, caller = caller_of(router)
-    known = bootstrap.skill_store(settings).of(caller.tenant, name)
+    seen: list[Json] | None = router.context.get("seen")
+    for _ in range(_TRIES):
+        before = _found(name, version, seen)
+        after = before.model_copy(update=changes)
+        try:
+            bootstrap.skill_store(settings).put(caller.tenant, after, before)
+        except PreconditionFailed:
+            if seen is not None:
+                raise
+            continue
+        return after
+    raise ConflictError(f"the skill {name} keeps changing")
+
+
+def _found(name: str, version: str | None, seen: list[Json] | None = None) -> SkillSpec:
+    """A version, the newest without one; `seen` are the versions that count."""
+    settings, caller = caller_of(router)
+    if seen is None:
+        known = bootstrap.skill_store(settings).of(caller.tenant, name)
+    else:
+        known = [SkillSpec.model_validate(one) for one in seen]
     fitting = [one for one in known if version in (None, one.version)]
     if not fitting:
         raise NotFoundError(f"there is no skill {name}" + (f" {version}" if known and version else ""))

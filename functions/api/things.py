@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from aslant import bootstrap, serving
@@ -33,5 +34,5 @@ def thing_of(settings: Settings, tenant: str, given: dict[str, Any]) -> Any:
 
 def etag_of(thing: Any) -> str:
     """Its revision where it has one, else a hash over it."""
-    revision = getattr(thing, "revision", None)
+    revision = thing.get("revision") if isinstance(thing, Mapping) else getattr(thing, "revision", None)
     return f'"{hash_of(thing)[:32] if revision is None else revision}"'

@@ -22,9 +22,9 @@ from aslant.errors import ConflictError, InvalidTransition, NotFoundError
 from aslant.releases import EventFacts, TriggerFacts, WebhookFacts
 from aslant.settings import Settings
 from functions.api import editing_models
-from functions.api.request import Cursor, Limit, caller_of
+from functions.api.request import Cursor, Limit, caller_of, check_unchanged
 from functions.api.things import etag_of
-from functions.api.workflows import further, publish
+from functions.api.workflows import further, publish_of
 from translator import editing
 
 Json = Any
@@ -204,6 +204,7 @@ def _altered(
     settings, caller = caller_of(router)
     catalog = bootstrap.catalog(settings)
     record = catalog.get(caller.tenant, workflow)
+    check_unchanged(router, record.revision)
     if record.status != "published":
         raise InvalidTransition(f"{workflow} is {record.status}; triggers start what is published")
     if record.published != record.latest:
@@ -220,7 +221,7 @@ def _altered(
 
     text = editing.edited(definition.text, alter, dialect=definition.dialect)
     further(200, workflow, text, definition.dialect, "patch", revision=record.revision)
-    publish(workflow)
+    publish_of(catalog.get(caller.tenant, workflow))
     if not ids:
         return Response(status_code=204)
     record = catalog.get(caller.tenant, workflow)

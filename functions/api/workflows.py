@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -14,11 +15,23 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from aslant import bootstrap, serving
 from aslant import triggers as starting
 from aslant.catalog import Increment, WorkflowRecord
-from aslant.errors import ConflictError, InvalidTransition, NotFoundError
+from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PreconditionFailed, StepError
 from aslant.installation import installed
 from functions.api import editing_models, models
-from functions.api.problems import InvalidBody, NotOffered, PreconditionFailed
-from functions.api.request import Cursor, Limit, Offset, PageNumber, PerPage, body_of, caller_of, header, paging, revision_of
+from functions.api.problems import InvalidBody, NotOffered
+from functions.api.request import (
+    Cursor,
+    Limit,
+    Offset,
+    PageNumber,
+    PerPage,
+    body_of,
+    caller_of,
+    check_unchanged,
+    header,
+    paging,
+    revision_of,
+)
 from functions.api.things import etag_of
 from functions.api.writing import answer, compiled, document, draft, finding, of_skills, published_document, written_of
 from translator import editing
@@ -26,7 +39,9 @@ from translator.diagnostics import Severity, TranslatorError
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
 
+Made = TypeVar("Made")
 PUBLISHER = "aslant-publish-definition"
+_TRIES = 10  # times that a workflow is changed again because somebody else was faster
 Version = Annotated[str | None, Query(max_length=100, description="a version; the latest without")]
 Raised = Annotated[
     Literal["major", "minor", "patch"], Query(description="what is raised when the definition says no higher version")
@@ -113,14 +128,17 @@ def add_version(
 def modify(workflow_id: str, body: editing_models.Patch) -> Response[models.WorkflowView]:
     settings, caller = caller_of(router)
     catalog = bootstrap.catalog(settings)
-    if body.tags is not None:
-        catalog.tag(caller.tenant, workflow_id, tuple(body.tags), revision=revision_of(router))
-    definition = catalog.definition(caller.tenant, workflow_id)
-    if body.changes_nothing:
-        return answer(200, catalog.get(caller.tenant, workflow_id), definition.text, compiled(definition))
-    text = editing.edited(definition.text, partial(_change, body), dialect=definition.dialect)
-    seen = None if body.tags is not None else revision_of(router)  # the tags have raised it
-    return further(200, workflow_id, text, definition.dialect, body.version_increment, revision=seen)
+
+    def modified(record: WorkflowRecord) -> Response[models.WorkflowView]:
+        if body.tags is not None:
+            record = catalog.tag(caller.tenant, workflow_id, tuple(body.tags), revision=record.revision)
+        definition = catalog.definition(caller.tenant, workflow_id, record.latest)
+        if body.changes_nothing:
+            return answer(200, record, definition.text, compiled(definition))
+        text = editing.edited(definition.text, partial(_change, body), dialect=definition.dialect)
+        return further(200, workflow_id, text, definition.dialect, body.version_increment, revision=record.revision)
+
+    return _of_record(workflow_id, modified)
 
 
 @router.delete("/workflows/<workflow_id>", tags=["workflows"], summary="Archive it; what runs goes on")
@@ -144,19 +162,7 @@ def validate(workflow_id: str, version: Version = None) -> list[models.FindingDo
 
 @router.post("/workflows/<workflow_id>/publish", tags=["workflows"], summary="Let new executions take a version")
 def publish(workflow_id: str, version: Version = None) -> models.PublishedDocument:
-    settings, caller = caller_of(router)
-    catalog = bootstrap.catalog(settings)
-    record = catalog.get(caller.tenant, workflow_id)
-    if record.status == "archived":
-        raise InvalidTransition(f"{workflow_id} is archived")
-    definition = catalog.definition(caller.tenant, workflow_id, version)
-    found = of_skills(compiled(definition), settings, caller.tenant)
-    if any(each.severity is Severity.ERROR for each in found):
-        raise TranslatorError(found)
-    bootstrap.functions(settings).invoke(
-        installed(PUBLISHER, settings.name), {"tenant": caller.tenant, "workflow": workflow_id, "version": definition.version}
-    )
-    return published_document(catalog.get(caller.tenant, workflow_id), found)
+    return _of_record(workflow_id, lambda record: publish_of(record, version))
 
 
 @router.post("/workflows/<workflow_id>/rollback", tags=["workflows"], summary="Publish an earlier version again")
@@ -165,15 +171,18 @@ def rollback(
 ) -> models.PublishedDocument:
     settings, caller = caller_of(router)
     catalog = bootstrap.catalog(settings)
-    record = catalog.get(caller.tenant, workflow_id)
-    version = version or body.target_version
-    if version is None:
-        numbers = [one.version for one in catalog.versions(caller.tenant, workflow_id)]  # the newest first
-        earlier = numbers[numbers.index(record.published) + 1 :] if record.published in numbers else []
-        if not earlier:
-            raise NotFoundError(f"{workflow_id} has no version before {record.published or 'the first'}")
-        version = earlier[0]
-    return publish(workflow_id, version)
+
+    def rolled(record: WorkflowRecord) -> models.PublishedDocument:
+        target = version or body.target_version
+        if target is None:
+            numbers = [one.version for one in catalog.versions(caller.tenant, workflow_id)]  # the newest first
+            earlier = numbers[numbers.index(record.published) + 1 :] if record.published in numbers else []
+            if not earlier:
+                raise NotFoundError(f"{workflow_id} has no version before {record.published or 'the first'}")
+            target = earlier[0]
+        return publish_of(record, target)
+
+    return _of_record(workflow_id, rolled)
 
 
 @router.post("/workflows/<workflow_id>/deprecate", tags=["workflows"], summary="Mark it as not to be used any more")
@@ -196,13 +205,41 @@ def further(
     """Keeps a further version of a workflow."""
     settings, caller = caller_of(router)
     made, written = written_of(text, dialect, tags)
-    try:
-        record = bootstrap.catalog(settings).replace(
-            caller.tenant, workflow_id, written, by=caller.user, revision=revision, increment=increment
-        )
-    except ConflictError as error:
-        raise (PreconditionFailed(str(error)) if revision is not None else error) from None
+    record = bootstrap.catalog(settings).replace(
+        caller.tenant, workflow_id, written, by=caller.user, revision=revision, increment=increment
+    )
     return answer(status, record, text, made)
+
+
+def publish_of(record: WorkflowRecord, version: str | None = None) -> models.PublishedDocument:
+    """Publishes a version, or the latest one, of a workflow as somebody has seen it."""
+    settings, caller = caller_of(router)
+    catalog = bootstrap.catalog(settings)
+    if record.status == "archived":
+        raise InvalidTransition(f"{record.id} is archived")
+    definition = catalog.definition(caller.tenant, record.id, version or record.latest)
+    found = of_skills(compiled(definition), settings, caller.tenant)
+    if any(each.severity is Severity.ERROR for each in found):
+        raise TranslatorError(found)
+    bootstrap.functions(settings).invoke(installed(PUBLISHER, settings.name), {
+        "tenant": caller.tenant, "workflow": record.id, "version": definition.version, "revision": record.revision,
+    })  # fmt: skip
+    return published_document(catalog.get(caller.tenant, record.id), found)
+
+
+def _of_record(workflow_id: str, work: Callable[[WorkflowRecord], Made]) -> Made:
+    """What `work` does with a workflow as it is; again when somebody was faster, unless `If-Match` says how it has to be."""
+    settings, caller = caller_of(router)
+    catalog = bootstrap.catalog(settings)
+    for _ in range(_TRIES):
+        record = catalog.get(caller.tenant, workflow_id)
+        check_unchanged(router, record.revision)
+        try:
+            return work(record)
+        except StepError as error:  # another function's errors are known by their names only
+            if type(error).__name__ != PreconditionFailed.__name__ or revision_of(router) is not None:
+                raise
+    raise ConflictError(f"the workflow {workflow_id} keeps changing")
 
 
 def _change(body: editing_models.Patch, data: dict[str, Any]) -> None:

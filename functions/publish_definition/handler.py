@@ -13,12 +13,16 @@ from functions.publish_definition.stored import publish_stored
 def handler(event: Any, context: Any) -> dict[str, Any]:
     """`event` is {tenant, workflow, version}. Gives {version, machine}; calling it again gives the same.
 
-    Raises ValidationError for what cannot be published, NotFoundError, and errors of AWS's calls.
+    `revision` may be beside: that of the workflow's record as its caller has seen it. Raises PreconditionFailed when it has
+    changed, ValidationError for what cannot be published, NotFoundError, and errors of AWS's calls.
     """
     observability.listen()
     names = ("tenant", "workflow", "version")
     if not isinstance(event, dict) or not all(isinstance(event.get(name), str) for name in names):
         raise ValidationError("this is no request to publish: it needs `tenant`, `workflow` and `version`")
-    settings = Settings.read()
-    published = publish_stored(settings, bootstrap.catalog(settings), *(event[name] for name in names))
+    settings, revision = Settings.read(), event.get("revision")
+    published = publish_stored(
+        settings, bootstrap.catalog(settings), event["tenant"], event["workflow"], event["version"],
+        revision if isinstance(revision, int) else None,
+    )  # fmt: skip
     return {"version": published.version, "machine": published.machine}

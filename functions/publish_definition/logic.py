@@ -16,7 +16,8 @@ from typing import Any
 
 from aslant import bootstrap, serving, triggers
 from aslant.adapters.clients import client, error_code
-from aslant.errors import NotFoundError
+from aslant.catalog import Change
+from aslant.errors import ConflictError, NotFoundError
 from aslant.installation import NAME, installed
 from aslant.ports import Releases
 from aslant.releases import Release
@@ -26,7 +27,9 @@ from translator.pipeline import Compilation, MissingWorkflow
 from translator.release import release_of
 
 Compile = Callable[[Mapping[str, str]], list[Compilation]]  # with other versions than the definitions say, by workflow
+Note = Callable[[str, str], Change]  # what the catalog writes of a workflow whose version is published
 MAX_REVISIONS = 10_000
+_TRIES = 10  # times that a record is written again because somebody else was faster
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +48,13 @@ class Published:
 
 
 def publish(
-    compile: Compile, settings: Settings, tenant: str, *, role: str, versions: Mapping[str, str] | None = None
+    compile: Compile, settings: Settings, tenant: str, *, role: str, versions: Mapping[str, str] | None = None,
+    note: Note | None = None,
 ) -> list[Published]:
     """Publishes what `compile` gives. `role`: the name of the role that state machines run with.
 
     `versions`, by workflow, count in place of what the definitions say. Whether contents have changed does not depend on them.
+    What `note` gives is written together with the version; it is asked again when somebody else was faster.
 
     Raises MissingWorkflow for a sub-workflow that is neither among them nor published, and StepErrors of AWS's calls.
     """
@@ -63,7 +68,7 @@ def publish(
         taken[id], states[id] = _version(catalog, tenant, id, version, contents[id])
     if taken != written:
         compilations = compile({id: version for id, version in taken.items() if version != written[id]})
-    publisher = _Publisher(catalog, settings, tenant, role, compilations, contents)
+    publisher = _Publisher(catalog, settings, tenant, role, compilations, contents, note)
     return [
         Published(release["workflow"], release["version"], written[release["workflow"]], states[release["workflow"]],
                   release["machine"], release.get("rollback", ""))
@@ -113,6 +118,7 @@ class _Publisher:
     role: str
     compilations: Sequence[Compilation]
     contents: Mapping[str, str]
+    note: Note | None
 
     def publish(self) -> list[Release]:
         by_id = {one.workflow.id: one for one in self.compilations}
@@ -141,12 +147,22 @@ class _Publisher:
             releases.append(release)
         for release in releases:
             before = self._published(release["workflow"])
-            self.catalog.put(self.tenant, release)
+            self._put(release)
             # A schedule that fires in between finds its trigger in the catalog, or does nothing.
             triggers.follow(
                 bootstrap.schedules(self.settings), serving.subscriptions(self.settings), self.tenant, before, release
             )
         return releases
+
+    def _put(self, release: Release) -> None:
+        workflow = release["workflow"]
+        for _ in range(_TRIES):
+            change = self.note(workflow, release["version"]) if self.note is not None else None
+            try:
+                return self.catalog.put(self.tenant, release, change)
+            except ConflictError:
+                continue
+        raise ConflictError(f"the workflow {workflow} keeps changing")
 
     def _published(self, workflow: str) -> Release | None:
         try:

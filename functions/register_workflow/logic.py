@@ -17,6 +17,7 @@ from aslant.releases import Release
 from aslant.triggers import Schedules, Subscriptions
 from aslant.values import compact
 
+_TRIES = 10  # times that a record is written again because somebody else was faster
 BY = "deployment"  # who writes the definitions, as the catalog has it
 
 
@@ -46,9 +47,13 @@ def register(
         if catalog.definition(tenant, written.id, written.version).sha256 != written.sha256:
             raise ConflictError(f"{written.id} {written.version} is there with another definition; raise its version")
     before = _published(releases, tenant, release["workflow"])
-    releases.put(tenant, release)
+    for _ in range(_TRIES):
+        with contextlib.suppress(ConflictError):  # somebody else was faster
+            releases.put(tenant, release, catalog.adopting(tenant, written, written.version, by=BY))
+            break
+    else:
+        raise ConflictError(f"the workflow {written.id} keeps changing")
     triggers.follow(schedules, subscriptions, tenant, before, release)
-    catalog.adopt(tenant, written, written.version, by=BY)
 
 
 def withdraw(
@@ -58,10 +63,10 @@ def withdraw(
     """Takes a workflow back that is not deployed any more. Its versions stay, for executions that go on."""
     before = _published(releases, tenant, release["workflow"])
     if before is not None and before["machine"] == release["machine"]:  # else somebody has published another one since
-        releases.withdraw(tenant, release["workflow"])
-        triggers.follow(schedules, subscriptions, tenant, before, None)
         with contextlib.suppress(NotFoundError):
             catalog.mark(tenant, written.id, "archived")
+        releases.withdraw(tenant, release["workflow"])
+        triggers.follow(schedules, subscriptions, tenant, before, None)
 
 
 def _published(releases: Releases, tenant: str, workflow: str) -> Release | None:

@@ -38,11 +38,11 @@ def publish_files(
         found.append(written_of(compiled))
         if catalog.is_other_draft(TENANT, found[-1], bootstrap.releases(settings)):
             raise UsageError(f"{workflow.id} {workflow.version} is a draft of something else in the catalog; raise the version")
-    published = publish(compile, settings, TENANT, role="local")
-    versions = {one.workflow: one.version for one in published}
-    for written in found:
-        catalog.adopt(TENANT, written, versions[written.id], by=by)
-    return published
+    kept = {written.id: written for written in found}
+    return publish(
+        compile, settings, TENANT, role="local",
+        note=lambda workflow, version: catalog.adopting(TENANT, kept[workflow], version, by=by),
+    )  # fmt: skip
 
 
 def note_files(home: Home, compilations: Sequence[Compilation]) -> None:

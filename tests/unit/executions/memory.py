@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aslant import keys
+from aslant.catalog import Change
 from aslant.errors import ConflictError, NotFoundError
 from aslant.executions.naming import arn_of
 from aslant.executions.records import Checkpoint, Child, Execution, Run, StepRecord, Transition
@@ -306,7 +307,7 @@ class MemoryReleases:
                 return release
         raise NotFoundError(machine)
 
-    def put(self, tenant: str, release: Release) -> None:
+    def put(self, tenant: str, release: Release, change: Change | None = None) -> None:
         self.versions[tenant, release["workflow"], release["version"]] = release
         self.published[tenant, release["workflow"]] = release["version"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aslant import bootstrap, serving
-from aslant.catalog import Catalog, DefinitionRecord, WorkflowRecord, Written
+from aslant.catalog import Catalog, Change, DefinitionRecord, WorkflowRecord, Written
 from aslant.errors import NotFoundError, ValidationError
 from aslant.releases import Release
 from functions.register_workflow import handler as handlers
@@ -25,6 +25,7 @@ STEPS = "id: job\nversion: 1.0.0\nsteps:\n  - {id: one, type: transform, config:
 
 @dataclass
 class Releases:
+    definitions: Definitions
     kept: dict[tuple[str, str], Release] = field(default_factory=dict)
     withdrawn: list[str] = field(default_factory=list)
 
@@ -33,7 +34,9 @@ class Releases:
             raise NotFoundError(workflow)
         return self.kept[tenant, workflow]
 
-    def put(self, tenant: str, release: Release) -> None:
+    def put(self, tenant: str, release: Release, change: Change | None = None) -> None:
+        if change is not None:
+            self.definitions.write(change)
         self.kept[tenant, release["workflow"]] = release
 
     def withdraw(self, tenant: str, workflow: str) -> None:
@@ -63,7 +66,8 @@ class Definitions:
     def read(self, tenant: str, workflow: str) -> WorkflowRecord | None:
         return self.records.get((tenant, workflow))
 
-    def write(self, before: WorkflowRecord | None, after: WorkflowRecord, definition: DefinitionRecord | None) -> None:
+    def write(self, change: Change) -> None:
+        before, after, definition = change
         assert self.records.get((after.tenant, after.id)) == before
         self.records[after.tenant, after.id] = after
         if definition is not None:
@@ -87,10 +91,13 @@ class Subscriptions:
 
 @dataclass
 class World:
-    releases: Releases = field(default_factory=Releases)
+    definitions: Definitions = field(default_factory=Definitions)
     schedules: Schedules = field(default_factory=Schedules)
-    catalog: Catalog = field(default_factory=lambda: Catalog(Definitions(), lambda: 1))
     answers: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.releases = Releases(self.definitions)
+        self.catalog = Catalog(self.definitions, lambda: 1)
 
     def listed(self) -> list[tuple[str, str, str]]:
         """What the API's list of workflows would have."""

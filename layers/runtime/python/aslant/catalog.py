@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-from aslant.errors import ConflictError, InvalidTransition, NotFoundError, ValidationError
+from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PreconditionFailed, ValidationError
 from aslant.ports import Releases
 
 Increment = Literal["major", "minor", "patch"]
@@ -53,17 +53,25 @@ class DefinitionRecord:
     created_at: int
 
 
+class Change(NamedTuple):
+    """What is written of a workflow at once: its record in the place of `before`, and a version that is not there yet.
+
+    `before` is None for a workflow that is not there. With the same record twice nothing changes, if it is still so.
+    """
+
+    before: WorkflowRecord | None
+    after: WorkflowRecord
+    definition: DefinitionRecord | None = None
+
+
 class DefinitionStore(Protocol):
     """Every call takes the tenant; what another one has is not there."""
 
     def read(self, tenant: str, workflow: str) -> WorkflowRecord | None:
         """A workflow that has definitions."""
 
-    def write(self, before: WorkflowRecord | None, after: WorkflowRecord, definition: DefinitionRecord | None) -> None:
-        """One transaction: the workflow's record, if it is still `before`, and a version that is not there yet.
-
-        Raises ConflictError.
-        """
+    def write(self, change: Change) -> None:
+        """In one transaction. Raises ConflictError when it is not as `change` says any more."""
 
     def definition(self, tenant: str, workflow: str, version: str) -> DefinitionRecord | None: ...
 
@@ -127,7 +135,7 @@ class Catalog:
         made = WorkflowRecord(
             tenant, written.id, written.name, "draft", version, by, now, now, 1, written.description, "", written.tags,
         )
-        self.store.write(None, made, _record(written, version, by, now))
+        self.store.write(Change(None, made, _record(written, version, by, now)))
         return made
 
     def replace(
@@ -135,52 +143,51 @@ class Catalog:
     ) -> WorkflowRecord:
         """A further version: the one that the text says if that is beyond the highest, else the highest incremented.
 
-        `revision` is that of the record which the caller has seen. Raises ConflictError when it has changed since.
+        `revision` is that of the record which the caller has seen. Raises PreconditionFailed when it has changed since.
         """
-        before = self.get(tenant, workflow)
-        self._same(before, revision)
-        if written.id != workflow:
-            raise ValidationError(f"the definition is that of {written.id}, not of {workflow}")
-        if before.status == "archived":
-            raise InvalidTransition(f"{workflow} is archived")
-        latest = self.store.definition(tenant, workflow, before.latest)
-        if latest is not None and latest.sha256 == written.sha256:
-            return before
-        said = checked(written.version)
-        highest = max((one.version for one in self.store.versions(tenant, workflow)), key=_parts, default=before.latest)
-        version = said if _parts(said) > _parts(highest) else incremented(highest, increment)
-        now = self.clock()
-        after = replace(
-            before, name=written.name, description=written.description, latest=version, changed_at=now,
-            tags=written.tags or before.tags, revision=before.revision + 1,
-        )
-        self.store.write(before, after, _record(written, version, by, now))
-        return after
+
+        def further(before: WorkflowRecord) -> Change:
+            if written.id != workflow:
+                raise ValidationError(f"the definition is that of {written.id}, not of {workflow}")
+            if before.status == "archived":
+                raise InvalidTransition(f"{workflow} is archived")
+            latest = self.store.definition(tenant, workflow, before.latest)
+            if latest is not None and latest.sha256 == written.sha256:
+                return Change(before, before)
+            said = checked(written.version)
+            highest = max((one.version for one in self.store.versions(tenant, workflow)), key=_parts, default=before.latest)
+            version = said if _parts(said) > _parts(highest) else incremented(highest, increment)
+            now = self.clock()
+            return Change(before, replace(
+                before, name=written.name, description=written.description, latest=version, changed_at=now,
+                tags=written.tags or before.tags, revision=before.revision + 1,
+            ), _record(written, version, by, now))  # fmt: skip
+
+        return self._changed(tenant, workflow, revision, further)
 
     def mark(
-        self, tenant: str, workflow: str, status: WorkflowStatus, *, published: str = "", revision: int | None = None
+        self, tenant: str, workflow: str, status: Literal["deprecated", "archived"], *, revision: int | None = None
     ) -> WorkflowRecord:
-        """Another status; `published` is the version that counts from now on."""
-        before = self.get(tenant, workflow)
-        self._same(before, revision)
-        if status == "deprecated" and before.status not in ("published", "deprecated"):
-            raise InvalidTransition(f"{workflow} is {before.status}; only what is published can be deprecated")
-        wanted = published or before.published
-        if (before.status, before.published) == (status, wanted):
-            return before
-        after = replace(before, status=status, published=wanted, changed_at=self.clock(), revision=before.revision + 1)
-        self.store.write(before, after, None)
-        return after
+        """Another status. `revision` as for `replace`."""
+
+        def marked(before: WorkflowRecord) -> Change:
+            if status == "deprecated" and before.status not in ("published", "deprecated"):
+                raise InvalidTransition(f"{workflow} is {before.status}; only what is published can be deprecated")
+            return self._with(before, status=status)
+
+        return self._changed(tenant, workflow, revision, marked)
 
     def tag(self, tenant: str, workflow: str, tags: tuple[str, ...], *, revision: int | None = None) -> WorkflowRecord:
-        """Other tags; its versions stay as they are."""
+        """Other tags; its versions stay as they are. `revision` as for `replace`."""
+        return self._changed(tenant, workflow, revision, lambda before: self._with(before, tags=tags))
+
+    def publishing(self, tenant: str, workflow: str, version: str, *, revision: int | None = None) -> Change:
+        """What is written when a version becomes the published one. `revision` as for `replace`."""
         before = self.get(tenant, workflow)
         self._same(before, revision)
-        if before.tags == tags:
-            return before
-        after = replace(before, tags=tags, changed_at=self.clock(), revision=before.revision + 1)
-        self.store.write(before, after, None)
-        return after
+        if before.status == "archived":
+            raise InvalidTransition(f"{workflow} is archived")
+        return self._with(before, status="published", published=version)
 
     def is_other_draft(self, tenant: str, written: Written, releases: Releases) -> bool:
         """Whether the version that the text says is kept with another text, and was never published."""
@@ -193,35 +200,26 @@ class Catalog:
             return True
         return False  # what is published next gets a version of its own
 
-    def adopt(self, tenant: str, written: Written, version: str, *, by: str) -> WorkflowRecord:
-        """Keeps a definition that was published without the catalog, such as from a file, as its published version.
+    def adopting(self, tenant: str, written: Written, version: str, *, by: str, revision: int | None = None) -> Change:
+        """What is written when a definition that the catalog may not have, such as a file's, becomes the published version.
 
-        Raises ConflictError when others keep changing the workflow.
+        `revision` as for `replace`.
         """
-        kept = None if self.store.definition(tenant, written.id, version) else _record(written, version, by, self.clock())
-        for _ in range(_TRIES):
-            before, now = self.store.read(tenant, written.id), self.clock()
-            if before is None:
-                after = WorkflowRecord(
-                    tenant, written.id, written.name, "published", version, by, now, now, 1, written.description, version,
-                    written.tags,
-                )
-            elif kept is None and (before.status, before.published) == ("published", version):
-                return before
-            else:
-                after = replace(
-                    before, name=written.name, description=written.description, status="published", published=version,
-                    latest=before.latest if kept is None else version, changed_at=now, revision=before.revision + 1,
-                    tags=written.tags or before.tags,
-                )
-            try:
-                self.store.write(before, after, kept)
-            except ConflictError:
-                if self.store.definition(tenant, written.id, version):  # somebody else keeps the same
-                    kept = None
-                continue
-            return after
-        raise ConflictError(f"the workflow {written.id} keeps changing")
+        before, now = self.store.read(tenant, written.id), self.clock()
+        kept = None if self.store.definition(tenant, written.id, version) else _record(written, version, by, now)
+        if before is None:
+            return Change(None, WorkflowRecord(
+                tenant, written.id, written.name, "published", version, by, now, now, 1, written.description, version,
+                written.tags,
+            ), kept)  # fmt: skip
+        self._same(before, revision)
+        if kept is None and (before.status, before.published) == ("published", version):
+            return Change(before, before)
+        return Change(before, replace(
+            before, name=written.name, description=written.description, status="published", published=version,
+            latest=before.latest if kept is None else version, changed_at=now, revision=before.revision + 1,
+            tags=written.tags or before.tags,
+        ), kept)  # fmt: skip
 
     def page(
         self, tenant: str, *, limit: int, after: str | None, wanted: Callable[[WorkflowRecord], bool] = lambda record: True
@@ -241,10 +239,33 @@ class Catalog:
                 return tuple(kept), None
         return tuple(kept), after
 
+    def _changed(
+        self, tenant: str, workflow: str, revision: int | None, change: Callable[[WorkflowRecord], Change]
+    ) -> WorkflowRecord:
+        """Writes what `change` makes of a workflow's record; of the one that is there then, when somebody was faster."""
+        for _ in range(_TRIES):
+            before = self.get(tenant, workflow)
+            self._same(before, revision)
+            made = change(before)
+            if made.after == before:
+                return before
+            try:
+                self.store.write(made)
+            except ConflictError:
+                continue
+            return made.after
+        raise ConflictError(f"the workflow {workflow} keeps changing")
+
+    def _with(self, before: WorkflowRecord, **columns: Any) -> Change:
+        after = replace(before, **columns)
+        if after == before:
+            return Change(before, before)
+        return Change(before, replace(after, changed_at=self.clock(), revision=before.revision + 1))
+
     @staticmethod
     def _same(record: WorkflowRecord, revision: int | None) -> None:
         if revision is not None and revision != record.revision:
-            raise ConflictError(f"{record.id} has changed meanwhile: its revision is {record.revision}")
+            raise PreconditionFailed(f"{record.id} has changed meanwhile: its revision is {record.revision}")
 
 
 def checked(version: str) -> str:

@@ -168,6 +168,10 @@ class ConflictError(StepError):
     """The same key with other contents, or a record that somebody else changed in between."""
 
 
+class PreconditionFailed(ConflictError):
+    """What is to be changed is not as its caller has seen it any more (HTTP 412)."""
+
+
 def http_error(status: int, message: str, *, retry_after: float | None = None) -> StepError:
     """The error for an HTTP status that the step does not accept. `retry_after` is in seconds."""
     kind: type[StepError] = ServerError if status >= 500 else _BY_STATUS.get(status, HttpError)

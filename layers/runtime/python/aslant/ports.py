@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from aslant.contracts import Json
 
 if TYPE_CHECKING:
+    from aslant.catalog import Change
     from aslant.events import Event
     from aslant.executions.records import Failure, StepRecord
     from aslant.releases import Release
@@ -171,11 +172,17 @@ class Releases(Protocol):
     def of_machine(self, tenant: str, machine: str) -> Release:
         """The version that a state machine (an ARN) was made of last. Raises NotFoundError."""
 
-    def put(self, tenant: str, release: Release) -> None:
-        """Stores a version and makes it the published one."""
+    def put(self, tenant: str, release: Release, change: Change | None = None) -> None:
+        """Stores a version and makes it the published one, in one transaction with a change of the workflow's record.
+
+        Raises ConflictError when the record is not as `change` says any more; nothing is written then.
+        """
 
     def withdraw(self, tenant: str, workflow: str) -> None:
-        """From now on no version is published; nothing happens when none is. Versions stay."""
+        """From now on no version is published; nothing happens when none is, or when its record says that one is again.
+
+        Versions stay.
+        """
 
 
 class Timers(Protocol):

@@ -59,8 +59,11 @@ class SkillSpec(Config):
 class SkillStore(Protocol):
     """The registry of skills in the catalog."""
 
-    def put(self, tenant: str, spec: SkillSpec) -> None:
-        """Registers a version, or changes its status and words. Raises ConflictError for another contract."""
+    def put(self, tenant: str, spec: SkillSpec, before: SkillSpec | None = None) -> None:
+        """Registers a version, or changes its status and words. Raises ConflictError for another contract.
+
+        With `before` it is that one which is changed; raises PreconditionFailed when it is not there any more.
+        """
 
     def of(self, tenant: str, name: str) -> list[SkillSpec]:
         """All versions of a skill."""

@@ -9,10 +9,12 @@ from typing import Any
 
 from aslant import keys
 from aslant.adapters.aws_errors import calling
-from aslant.adapters.clients import client
-from aslant.adapters.dynamo import transact
+from aslant.adapters.clients import client, error_code
+from aslant.adapters.dynamo import Refused, Row, transact
+from aslant.adapters.dynamo_definitions import actions_of
 from aslant.adapters.execution_items import key_of
-from aslant.errors import NotFoundError, ValidationError
+from aslant.catalog import Change
+from aslant.errors import ConflictError, NotFoundError, ValidationError
 from aslant.releases import Release
 from aslant.values import compact
 
@@ -42,7 +44,7 @@ class DynamoCatalog:
             raise NotFoundError(f"no workflow has the state machine {machine}")
         return self.get(tenant, row["workflow"]["S"], row["version"]["S"])
 
-    def put(self, tenant: str, release: Release) -> None:
+    def put(self, tenant: str, release: Release, change: Change | None = None) -> None:
         facts = gzip.compress(compact(release).encode(), mtime=0)
         if len(facts) > MAX_FACTS:
             raise ValidationError(f"what is known of {release['workflow']} has {len(facts):,} bytes; {MAX_FACTS:,} are kept")
@@ -53,23 +55,34 @@ class DynamoCatalog:
         named = {name: {"S": texts[name]} for name in ("tenant", "workflow", "version")}
         item = {name: {"S": text} for name, text in texts.items() if text} | {"facts": {"B": facts}}
         key = key_of(keys.version(tenant, release["workflow"], release["version"]))
-        transact(client("dynamodb", self.region), [
-            {"Put": {"TableName": self.table, "Item": item | key}},
-            {"Update": {
-                "TableName": self.table, "Key": key_of(keys.workflow(tenant, release["workflow"])),
-                "UpdateExpression": "SET published = :version, tenant = :tenant, workflow = :workflow",
-                "ExpressionAttributeValues": {
-                    ":version": {"S": release["version"]}, ":tenant": {"S": tenant}, ":workflow": {"S": release["workflow"]},
-                },
-            }},
-            {"Put": {"TableName": self.table, "Item": named | key_of(keys.machine(tenant, release["machine"]))}},
-        ], "publishing a version")  # fmt: skip
+        published: Row = {"published": {"S": release["version"]}}
+        record: list[dict[str, Any]] = [{"Update": {
+            "TableName": self.table, "Key": key_of(keys.workflow(tenant, release["workflow"])),
+            "UpdateExpression": "SET published = :version, tenant = :tenant, workflow = :workflow",
+            "ExpressionAttributeValues": {f":{name}": value for name, value in named.items()},
+        }}]  # fmt: skip
+        try:
+            transact(client("dynamodb", self.region), [
+                {"Put": {"TableName": self.table, "Item": item | key}},
+                {"Put": {"TableName": self.table, "Item": named | key_of(keys.machine(tenant, release["machine"]))}},
+                *(record if change is None else actions_of(self.table, change, published)),
+            ], "publishing a version")  # fmt: skip
+        except Refused:
+            raise ConflictError(f"{release['workflow']} has changed meanwhile") from None
 
     def withdraw(self, tenant: str, workflow: str) -> None:
+        from botocore.exceptions import ClientError
+
         with calling("withdrawing a workflow"):
-            client("dynamodb", self.region).update_item(
-                TableName=self.table, Key=key_of(keys.workflow(tenant, workflow)), UpdateExpression="REMOVE published"
-            )
+            try:
+                client("dynamodb", self.region).update_item(
+                    TableName=self.table, Key=key_of(keys.workflow(tenant, workflow)), UpdateExpression="REMOVE published",
+                    ConditionExpression="attribute_not_exists(#status) OR #status = :archived",
+                    ExpressionAttributeNames={"#status": "status"}, ExpressionAttributeValues={":archived": {"S": "archived"}},
+                )
+            except ClientError as error:
+                if error_code(error) != "ConditionalCheckFailedException":
+                    raise
 
     def _get(self, key: keys.Key) -> dict[str, Any] | None:
         with calling("reading the catalog"):

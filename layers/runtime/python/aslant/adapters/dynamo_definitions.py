@@ -12,7 +12,7 @@ from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client
 from aslant.adapters.dynamo import Refused, Row, query, transact
 from aslant.adapters.execution_items import key_of
-from aslant.catalog import DefinitionRecord, WorkflowRecord
+from aslant.catalog import Change, DefinitionRecord, WorkflowRecord
 from aslant.errors import ConflictError, PayloadTooLarge
 
 MAX_TEXT = 350_000  # bytes, gzipped; an item has 400 KB at most
@@ -27,36 +27,11 @@ class DynamoDefinitions:
         row = self._get(keys.workflow(tenant, workflow))
         return None if row is None or "revision" not in row else _workflow(row)
 
-    def write(self, before: WorkflowRecord | None, after: WorkflowRecord, definition: DefinitionRecord | None) -> None:
-        columns: Row = {
-            "tenant": {"S": after.tenant}, "workflow": {"S": after.id}, "display": {"S": after.name},
-            "status": {"S": after.status}, "latest": {"S": after.latest}, "owner": {"S": after.owner},
-            "created_at": {"N": str(after.created_at)}, "changed_at": {"N": str(after.changed_at)},
-            "revision": {"N": str(after.revision)}, "description": {"S": after.description},
-            "tags": {"S": json.dumps(list(after.tags))}, "live": {"S": after.published},
-            "tenant_pk": {"S": keys.workflows(after.tenant)}, "listed_sk": {"S": after.id},
-        }  # fmt: skip
-        names = {f"#{name}": name for name in columns}
-        values: Row = {f":{name}": value for name, value in columns.items()}
-        if before is None:
-            condition = "attribute_not_exists(revision)"
-        else:
-            condition, values[":before"] = "revision = :before", {"N": str(before.revision)}
-        # An update: what publishing keeps in the same item (`published`) stays.
-        actions: list[dict[str, Any]] = [{"Update": {
-            "TableName": self.table, "Key": key_of(keys.workflow(after.tenant, after.id)),
-            "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in columns),
-            "ConditionExpression": condition, "ExpressionAttributeNames": names, "ExpressionAttributeValues": values,
-        }}]  # fmt: skip
-        if definition is not None:
-            actions.append({"Put": {
-                "TableName": self.table, "Item": _item(after.tenant, definition),
-                "ConditionExpression": "attribute_not_exists(pk)",
-            }})  # fmt: skip
+    def write(self, change: Change) -> None:
         try:
-            transact(client("dynamodb", self.region), actions, "writing a definition")
+            transact(client("dynamodb", self.region), actions_of(self.table, change, {}), "writing a definition")
         except Refused:
-            raise ConflictError(f"{after.id} has changed meanwhile") from None
+            raise ConflictError(f"{change.after.id} has changed meanwhile") from None
 
     def definition(self, tenant: str, workflow: str, version: str) -> DefinitionRecord | None:
         row = self._get(keys.definition(tenant, workflow, version))
@@ -92,6 +67,33 @@ class DynamoDefinitions:
             answer = client("dynamodb", self.region).get_item(TableName=self.table, Key=key_of(key), ConsistentRead=True)
         row: Row | None = answer.get("Item")
         return row
+
+
+def actions_of(table: str, change: Change, more: Row) -> list[dict[str, Any]]:
+    """The actions of a change in a transaction; `more` are other columns of the workflow's item, which stay without."""
+    before, after, definition = change
+    columns: Row = more | {
+        "tenant": {"S": after.tenant}, "workflow": {"S": after.id}, "display": {"S": after.name},
+        "status": {"S": after.status}, "latest": {"S": after.latest}, "owner": {"S": after.owner},
+        "created_at": {"N": str(after.created_at)}, "changed_at": {"N": str(after.changed_at)},
+        "revision": {"N": str(after.revision)}, "description": {"S": after.description},
+        "tags": {"S": json.dumps(list(after.tags))}, "live": {"S": after.published},
+        "tenant_pk": {"S": keys.workflows(after.tenant)}, "listed_sk": {"S": after.id},
+    }  # fmt: skip
+    values: Row = {f":{name}": value for name, value in columns.items()}
+    condition = "attribute_not_exists(revision)"
+    if before is not None:
+        condition, values[":before"] = "revision = :before", {"N": str(before.revision)}
+    actions: list[dict[str, Any]] = [{"Update": {
+        "TableName": table, "Key": key_of(keys.workflow(after.tenant, after.id)),
+        "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in columns), "ConditionExpression": condition,
+        "ExpressionAttributeNames": {f"#{name}": name for name in columns}, "ExpressionAttributeValues": values,
+    }}]  # fmt: skip
+    if definition is not None:
+        actions.append({"Put": {
+            "TableName": table, "Item": _item(after.tenant, definition), "ConditionExpression": "attribute_not_exists(pk)",
+        }})  # fmt: skip
+    return actions
 
 
 def _item(tenant: str, definition: DefinitionRecord) -> Row:

@@ -18,7 +18,7 @@ from aslant import clock, keys
 from aslant.approvals.rules import Decision, Person, check_person, decided, moment, outcome
 from aslant.configs.approval import ApprovalConfig
 from aslant.contracts import Json
-from aslant.errors import ApprovalClosed, ConflictError, NotFoundError, StepError
+from aslant.errors import ApprovalClosed, ConflictError, NotFoundError, PreconditionFailed, StepError
 from aslant.ports import ApprovalStore, Callbacks, Cipher, Timers
 
 if TYPE_CHECKING:
@@ -92,17 +92,20 @@ class Approvals:
         raise ConflictError("others keep changing this approval")
 
     def decide(
-        self, tenant: str, approval_id: str, decision: Decision, *, by: Person, comment: str = "", answer: Json = None
+        self, tenant: str, approval_id: str, decision: Decision, *, by: Person, comment: str = "", answer: Json = None,
+        revision: int | None = None,
     ) -> dict[str, Json]:
         """Adds a person's answer and, when that decides, tells the state machine.
 
         Gives what was decided (`approved`, `by`, `at`, `comment`, `answer`), or the answer with `missing`, how many more
         the quorum needs. A person's first answer counts; giving it again is no error. Raises NotFoundError,
         AuthorizationError, ValidationError (an answer that the request does not take), ApprovalClosed (decided
-        otherwise, expired, or the execution has ended).
+        otherwise, expired, or the execution has ended), PreconditionFailed (the request has another `revision` by now).
         """
         for _ in range(_TRIES):
             item, now = self._read(tenant, approval_id), self.clock()
+            if revision is not None and revision != item["revision"]:
+                raise PreconditionFailed("the request for approval has changed meanwhile")
             check_person(item["config"], by, item["requester"])
             made = decided(item["config"], decision, by=by.user, comment=comment, answer=answer, now=now)
             before = next((each for each in item["decisions"] if each["by"].casefold() == by.user.casefold()), None)
@@ -318,7 +321,7 @@ class Approvals:
 
 def shown(item: Item) -> Item:
     """A request without what is nobody's business."""
-    return {key: value for key, value in item.items() if key not in ("token", "ttl", "revision", "requested_ms", "decided_ms")}
+    return {key: value for key, value in item.items() if key not in ("token", "ttl", "requested_ms", "decided_ms")}
 
 
 def _expired(item: Item) -> ApprovalClosed:

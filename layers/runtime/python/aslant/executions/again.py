@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from aslant.contracts import MAX_PAYLOAD
-from aslant.errors import ConflictError, InvalidTransition, NotFoundError
+from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PreconditionFailed
 from aslant.executions import checkpoints, replay
 from aslant.executions.family import Family, changed_to
 from aslant.executions.launch import Launcher
@@ -52,9 +52,13 @@ class Again:
     family: Family
     launcher: Launcher
 
-    def go(self, execution: Execution, wish: Wish) -> Execution:
-        """Starts the run that is wished for. A run of the same wish that goes on already is the one."""
+    def go(self, execution: Execution, wish: Wish, revision: int | None = None) -> Execution:
+        """Starts the run that is wished for. A run of the same wish that goes on already is the one.
+
+        Raises PreconditionFailed when the execution has another `revision` by now.
+        """
         for _ in range(_TRIES):
+            unchanged(execution, revision)
             if execution.status == "running":
                 run = self.family.run_of(execution)
                 same = run is not None and self._is(run, wish)
@@ -382,6 +386,12 @@ class Again:
     @staticmethod
     def _same(claim: Mapping[str, Json], wish: Wish) -> bool:
         return (claim["why"], claim.get("version"), claim["detail"]) == (wish.why, wish.version, wish.detail)
+
+
+def unchanged(execution: Execution, revision: int | None) -> None:
+    """Raises PreconditionFailed when somebody has seen another revision of it."""
+    if revision is not None and revision != execution.revision:
+        raise PreconditionFailed(f"the execution has changed meanwhile: its revision is {execution.revision}")
 
 
 def _undone(execution: Execution, release: Release) -> dict[str, str]:

@@ -10,7 +10,7 @@ from aslant import inputs
 from aslant.contracts import LARGEST_INPUT, MAX_INPUT, Json
 from aslant.errors import ConflictError, InvalidInput, NotFoundError, PayloadTooLarge, ValidationError
 from aslant.executions import checkpoints, states
-from aslant.executions.again import Again, Wish
+from aslant.executions.again import Again, Wish, unchanged
 from aslant.executions.endings import Endings
 from aslant.executions.family import ApprovalControl, Family, changed_to, parents_status, retention
 from aslant.executions.launch import Fit, Launcher
@@ -35,7 +35,8 @@ class Executions:
     """The executions of one installation. `clock` gives epoch milliseconds.
 
     All raise NotFoundError for an id that the tenant does not have, and InvalidTransition for what the status does not
-    allow. A call that finds its work done gives the execution as it is.
+    allow. A call that finds its work done gives the execution as it is. What changes an execution takes the `revision` that
+    its caller has seen, and raises PreconditionFailed when there is another one by now.
     """
 
     store: ExecutionStore
@@ -142,23 +143,25 @@ class Executions:
         """The newest first. `limit` is 1 to 1,000; `cursor` is `Page.next` of the same list. Raises ValidationError."""
         return listed(self.store, tenant, workflow=workflow, status=status, limit=limit, cursor=cursor)
 
-    def pause(self, tenant: str, id: str, *, by: str, reason: str = "") -> Execution:
+    def pause(self, tenant: str, id: str, *, by: str, reason: str = "", revision: int | None = None) -> Execution:
         """Stops the run; steps in flight may finish, and their results count. Children are paused with it."""
-        execution = self._become(tenant, id, "paused", by, reason, alone=False)
+        execution = self._become(tenant, id, "paused", by, reason, revision, alone=False)
         self._family.halt(execution, "paused", by=by)
         return execution
 
-    def cancel(self, tenant: str, id: str, *, by: str, reason: str = "", compensate: bool = False) -> Execution:
+    def cancel(
+        self, tenant: str, id: str, *, by: str, reason: str = "", compensate: bool = False, revision: int | None = None
+    ) -> Execution:
         """Ends it together with its children and pending approvals; `compensate` starts the rollback then.
 
         What stands in `finally` runs once, of children too. That changes no status.
         """
-        execution = self.get(tenant, id)
+        execution = self._seen(tenant, id, revision)
         if compensate and execution.status in ("rolling_back", "rolled_back"):
             return self._heal(execution)
         if compensate:
             self._again.refuse_child(execution, "rollback")
-        execution = self._become(tenant, id, "cancelled", by, reason, alone=True)
+        execution = self._become(tenant, id, "cancelled", by, reason, revision, alone=True)
         endings = self._endings
         if endings.of(execution) is None:
             self._family.halt(execution, "cancelled", by=by)
@@ -170,24 +173,28 @@ class Executions:
         execution = endings.end(execution, by)
         return self.rollback(tenant, id, by=by) if compensate else execution
 
-    def resume(self, tenant: str, id: str, *, by: str, version: str | None = None) -> Execution:
+    def resume(
+        self, tenant: str, id: str, *, by: str, version: str | None = None, revision: int | None = None
+    ) -> Execution:
         """Goes on with a paused one by replay, on its own version or another."""
-        return self._again.go(self.get(tenant, id), Wish("resume", by, version))
+        return self._again.go(self._seen(tenant, id, revision), Wish("resume", by, version), revision)
 
-    def retry(self, tenant: str, id: str, *, by: str, version: str | None = None) -> Execution:
+    def retry(
+        self, tenant: str, id: str, *, by: str, version: str | None = None, revision: int | None = None
+    ) -> Execution:
         """Goes on with one that failed, timed out, was cancelled or rolled back: what completed and was not undone is kept."""
-        return self._again.go(self.get(tenant, id), Wish("retry", by, version))
+        return self._again.go(self._seen(tenant, id, revision), Wish("retry", by, version), revision)
 
-    def restore(self, tenant: str, id: str, number: int, *, by: str) -> Execution:
+    def restore(self, tenant: str, id: str, number: int, *, by: str, revision: int | None = None) -> Execution:
         """Goes on from a checkpoint: what ended after it runs again. Raises ConflictError when the records are not those
         that it was taken of.
         """
         found = self.read_checkpoint(tenant, id, number)
-        return self._again.go(self.get(tenant, id), Wish("restore", by, None, str(found.number)))
+        return self._again.go(self._seen(tenant, id, revision), Wish("restore", by, None, str(found.number)), revision)
 
-    def rerun(self, tenant: str, id: str, step: str, *, by: str) -> Execution:
+    def rerun(self, tenant: str, id: str, step: str, *, by: str, revision: int | None = None) -> Execution:
         """Runs a step and everything that depends on it again."""
-        return self._again.go(self.get(tenant, id), Wish("rerun", by, None, step))
+        return self._again.go(self._seen(tenant, id, revision), Wish("rerun", by, None, step), revision)
 
     def plan(
         self, tenant: str, id: str, what: str, *, version: str | None = None, checkpoint: int | None = None,
@@ -204,13 +211,13 @@ class Executions:
             self.read_checkpoint(tenant, id, checkpoint)
         return self._again.plan(execution, Wish(what, "", version, detail))
 
-    def rollback(self, tenant: str, id: str, *, by: str) -> Execution:
+    def rollback(self, tenant: str, id: str, *, by: str, revision: int | None = None) -> Execution:
         """Starts the undoing of what completed, on one that is paused, failed, timed out or was cancelled.
 
         Children that were stopped half way end as cancelled, and what they did is undone first.
         """
         for _ in range(_TRIES):
-            execution = self.get(tenant, id)
+            execution = self._seen(tenant, id, revision)
             if execution.status in ("rolling_back", "rolled_back"):
                 return self._heal(execution)
             self._again.refuse_child(execution, "rollback")
@@ -316,11 +323,16 @@ class Executions:
         except NotFoundError:
             return False
 
+    def _seen(self, tenant: str, id: str, revision: int | None) -> Execution:
+        execution = self.get(tenant, id)
+        unchanged(execution, revision)
+        return execution
+
     def _become(
-        self, tenant: str, id: str, status: states.Status, by: str, reason: str, *, alone: bool
+        self, tenant: str, id: str, status: states.Status, by: str, reason: str, revision: int | None, *, alone: bool
     ) -> Execution:
         for _ in range(_TRIES):
-            execution = self.get(tenant, id)
+            execution = self._seen(tenant, id, revision)
             if execution.status == status:
                 return execution
             doing = {"paused": "pause", "cancelled": "cancel"}[status]
