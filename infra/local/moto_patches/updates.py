@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -107,20 +108,50 @@ def _looks_ahead(processor: Any) -> bool:
     return "pre_processing_of_child" in vars(type(processor))  # the common base does nothing
 
 
-def _walk(node: Any, processes: dict[type, list[Callable[[Any], Any]]], ahead: list[Callable[[Any, int], None]]) -> None:
-    """Children first, as moto does it; what is made of a child takes its place."""
+def _walk(
+    node: Any, processes: dict[type, list[Callable[[Any], Any]]], ahead: Sequence[Callable[[Any, int], None]] = ()
+) -> None:
+    """Children first, as moto does it; what is made of a child takes its place. `ahead` is told of the children of actions."""
     children = node.children
     for number, child in enumerate(children):
         for look in ahead:
             look(node, number)
         if getattr(child, "children", None) is not None:
-            _walk(child, processes, ahead)
+            _walk(child, processes, () if node.parent else ahead)
         made = child
         for process in processes.get(type(child), ()):
             made = process(made)
         if made is not child:
             made.parent = node
             children[number] = made
+
+
+@patch(
+    "moto.dynamodb.models.dynamo_type:LimitedSizeDict.__setitem__",
+    gap="the whole item is measured again for each of its attributes",
+    fingerprint="d979580fdbe1",
+    wraps=True,
+)
+def set_attribute(original: Callable[..., None]) -> Callable[..., None]:
+    def set_one(self: dict[str, Any], key: str, value: Any) -> None:
+        if _at_most([key, value, *self, *self.values()]) < 400_000:
+            dict.__setitem__(self, key, value)
+        else:
+            original(self, key, value)
+
+    return set_one
+
+
+def _at_most(parts: list[Any]) -> int:
+    """A number of bytes that names and attributes do not exceed: a character has four at most."""
+    size = 0
+    for part in parts:
+        value = getattr(part, "value", part)
+        if type(value) is str:
+            size += 4 * len(value)
+        else:
+            size += part.size() if hasattr(part, "size") else 4 * len(str(part))
+    return size
 
 
 @lru_cache(maxsize=256)
@@ -141,3 +172,34 @@ def lex_condition(original: Callable[[Any], deque[Any]]) -> Callable[[Any], dequ
         return deque(_lexed(original, self.condition_expression))
 
     return lex
+
+
+class _Conditions(threading.local):
+    """The condition that this thread parsed last: each request parses its own again."""
+
+    key: Any = None
+    made: Any = None
+
+
+_conditions = _Conditions()
+
+
+@patch(
+    "moto.dynamodb.comparisons:ConditionExpressionParser.parse",
+    gap="a request's condition is parsed once to see which names it uses, and again to check it",
+    fingerprint="5c9b63c5f49e",
+    wraps=True,
+)
+def parse_condition(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def parse(self: Any) -> Any:
+        key = self.condition_expression, repr(self.expression_attribute_names), repr(self.expression_attribute_values)
+        if _conditions.key != key:
+            op = original(self)
+            _conditions.made = op, [*self.expr_attr_names_found], [*self.expr_attr_values_found]  # who asks adds to theirs
+            _conditions.key = key
+            return op
+        op, names, values = _conditions.made
+        self.expr_attr_names_found, self.expr_attr_values_found = [*names], [*values]
+        return op
+
+    return parse

@@ -79,7 +79,7 @@ def table() -> None:
 def outcomes(cases: list[tuple[str, str]]) -> Iterator[dict[tuple[str, str, int], Any]]:
     """Of each update and condition, twice: what moto makes of it alone; then what it makes of it with the patches."""
     mine = [one for one in PATCHES if one.replacement.__module__ == updates.__name__]
-    assert len(mine) == 5
+    assert len(mine) == 7
     for patches in ([], mine):
         with pytest.MonkeyPatch.context() as patched, mock_aws():
             for one in patches:
