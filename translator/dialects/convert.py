@@ -10,6 +10,7 @@ import yaml
 from translator.diagnostics import Findings, Position
 from translator.dialects.foreign import TEMPLATED, quoted
 from translator.dialects.registry import DIALECTS, read
+from translator.dialects.spelling import escaped
 from translator.dialects.templates import map_texts, tidy_holes
 from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
@@ -87,13 +88,35 @@ def _step(source: Map) -> Map:
         elif key == "config" and source["type"] == "transform":
             config = Map(value.pos)
             for name in value:
-                bare = name == "expression"
-                config.put(name, value[name] if bare else map_texts(value[name], _tidy, at), value.at(name))
+                change = _tidy_expression if name == "expression" else _tidy
+                config.put(name, map_texts(value[name], change, at), value.at(name))
             value = config
         elif key in TEMPLATED:
             value = map_texts(value, _tidy, at)
+        elif key == "when":
+            value = _tidy_expression(value, at)
+        elif key in ("cases", "depends_on"):
+            value = _guarded(value)
         result.put(key, value, at, source.at_key(key))
     return result
+
+
+def _guarded(source: Seq) -> Seq:
+    """Cases or edges with their conditions tidied."""
+    result = Seq(source.pos)
+    for item, at in source.pairs():
+        changed = item
+        if isinstance(item, Map) and "when" in item:
+            changed = Map(item.pos)
+            for key in item:
+                changed.move(key, item)
+            changed["when"] = _tidy_expression(item["when"], at)
+        result.add(changed, at)
+    return result
+
+
+def _tidy_expression(value: Any, at: Position) -> Any:
+    return escaped(value) if isinstance(value, str) else value
 
 
 def _tidy(text: str, at: Position) -> str:

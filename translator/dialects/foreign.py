@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from translator.diagnostics import Findings, Position
-from translator.dialects.spelling import Part, parts
-from translator.dialects.templates import CLOSE, OPEN, hole_end
+from translator.dialects.holes import CLOSE, OPEN, Part, hole_end, parts, written
 from translator.expressions.parser import parse
 from translator.expressions.tree import Literal, Name, walk
-from translator.expressions.unparse import unparse, unparse_template
+from translator.expressions.unparse import unparse
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
 
@@ -98,11 +97,8 @@ def quoted(dialect: str, canonical: Map) -> Map:
         for match in found:
             if match.start() < here:
                 continue
-            start = match.start()
-            while start > here and text[start - 1] in "\\$":  # in front of a hole they would be read as a part of it
-                start -= 1
-            yield Part(text[here:start])
-            yield Part(unparse(Literal(text[start : match.end()])), True)
+            yield Part(text[here : match.start()])
+            yield Part(unparse(Literal(match[0])), True)
             here = match.end()
         yield Part(text[here:])
 
@@ -113,9 +109,7 @@ def quoted(dialect: str, canonical: Map) -> Map:
         after = [piece for part in before for piece in ((part,) if part.hole else pieces(part.text))]
         if sum(part.hole for part in after) == sum(part.hole for part in before):
             return text
-        return "".join(
-            f"{OPEN} {part.text} {CLOSE}" if part.hole else unparse_template(Literal(part.text)) for part in after
-        )
+        return written(after, tidy=True)
 
     return _changed(canonical, change, known=False)
 

@@ -9,21 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from translator.diagnostics import Findings, Position
-from translator.dialects.templates import CLOSE, OPEN, hole_end, map_texts
+from translator.dialects.templates import map_texts
 from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
-
-
-class Part(NamedTuple):
-    """A piece of a text: literal, or the expression of a hole without its delimiters."""
-
-    text: str
-    hole: bool = False
-
 
 TextChange = Callable[[str, Position], str]
 ExpressionChange = Callable[[str, Position], tuple[str, Position]]
@@ -36,6 +28,7 @@ class Spelling:
     text: TextChange
     expression: ExpressionChange
     step: Callable[[Map], Map]
+    computed: ExpressionChange | None = None  # the expression of a transform, where it is not as any other
 
 
 # Keys of a canonical step, by how their values are read.
@@ -66,54 +59,6 @@ _KEY_AFTER = re.compile(r"\s*:")
 SIMPLE_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:\d+|'[^'\\\]{}]*'|\"[^\"\\\]{}]*\")\])*\Z")
 
 
-def parts(text: str) -> list[Part]:
-    """A canonical text as literal pieces (escapes resolved) and the expressions of its holes.
-
-    A hole that is never closed counts as literal: it is reported when the text is parsed.
-    """
-    found: list[Part] = []
-    literal: list[str] = []
-    here = 0
-    while here < len(text):
-        start = text.find(OPEN, here)
-        if start < 0:
-            break
-        dollar = 1 if start > 1 and text[start - 2 : start] == "\\$" else 0
-        if start > dollar and text[start - 1 - dollar] == "\\":
-            literal.append(text[here : start - 1 - dollar] + "$" * dollar + OPEN)
-            here = start + len(OPEN)
-            continue
-        end = hole_end(text, start + len(OPEN))
-        if end is None:
-            break
-        literal.append(text[here : start - 1] if text[start - 1 : start] == "$" and start > here else text[here:start])
-        if piece := "".join(literal):
-            found.append(Part(piece))
-        literal.clear()
-        found.append(Part(text[start + len(OPEN) : end].strip(), True))
-        here = end + len(CLOSE)
-    literal.append(text[here:])
-    if piece := "".join(literal):
-        found.append(Part(piece))
-    return found
-
-
-def map_holes(text: str, change: Callable[[str], str]) -> str:
-    """A canonical text with `change` applied to the expression of each hole; everything else stays as it is."""
-    out: list[str] = []
-    here = 0
-    while (start := text.find(OPEN, here)) >= 0:
-        begin = start + len(OPEN)
-        end = None if start > 0 and text[start - 1] == "\\" else hole_end(text, begin)
-        if end is None:
-            out.append(text[here:begin])
-            here = begin
-            continue
-        out.append(text[here:begin] + change(text[begin:end]))
-        here = end
-    return "".join(out) + text[here:]
-
-
 def rename(expression: str, name: Callable[[str], str | None]) -> str:
     """Replace root names (not attributes, keys or words in strings) by what `name` gives for them, None: unchanged."""
 
@@ -127,6 +72,31 @@ def rename(expression: str, name: Callable[[str], str | None]) -> str:
         return word if new is None else new
 
     return _TOKEN.sub(change, expression)
+
+
+def respelled(kind: str, config: Map, spelling: Spelling) -> Map:
+    """The configuration of a step of the type `kind`: texts, and the expression of a transform."""
+    result = Map(config.pos)
+    for key, value in config.items():
+        if kind == "transform" and key == "expression":
+            put_changed(result, key, value, config, spelling.computed or spelling.expression)
+        else:
+            put(result, key, map_texts(value, spelling.text, config.at(key)), config)
+    return result
+
+
+_BRACES = re.compile(r"\\(?:\$?\{\{|.)|(\$?\{\{)", re.DOTALL)
+
+
+def escaped(expression: str) -> str:
+    """The expression with no text literal in it that would be read as one with holes."""
+    if "{{" not in expression:
+        return expression
+    return in_literals(expression, lambda literal: _BRACES.sub(_plain_braces, literal))
+
+
+def _plain_braces(match: re.Match[str]) -> str:
+    return f"\\{match[1]}" if match[1] else match[0]
 
 
 def in_literals(expression: str, change: Callable[[str], str]) -> str:

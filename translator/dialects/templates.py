@@ -1,8 +1,4 @@
-"""Rewrites the expression holes of a dialect (`${{ x }}`, `${x}`, `{x}`) to the canonical `{{ x }}`.
-
-Nothing here understands expressions; it only finds where they end: at the closing delimiter outside of quotes and
-brackets.
-"""
+"""Texts with holes and expressions with delimiters, in the spelling of a dialect and in the canonical one."""
 
 from __future__ import annotations
 
@@ -11,129 +7,26 @@ from collections.abc import Callable
 from typing import Any
 
 from translator.diagnostics import Position
+from translator.dialects.holes import CLOSE, OPEN, hole_end, parts, spelled, written
 from translator.source import Map, Seq
 
-OPEN, CLOSE = "{{", "}}"
 _PATH = re.compile(r"[\w.]+")
-_PAIRS = {"{": "}", "[": "]", "(": ")"}
+_PLAIN = re.compile(r"\$\{\{|(?<=\\)\{\{")
 
 
-def hole_end(text: str, start: int, close: str = CLOSE) -> int | None:
-    """Where the closing delimiter of the hole whose expression starts at `start` stands; None if it is missing."""
-    depth = 0
-    quote = ""
-    index = start
-    while index < len(text):
-        char = text[index]
-        if quote:
-            if char == "\\":
-                index += 1
-            elif char == quote:
-                quote = ""
-        elif depth == 0 and text.startswith(close, index):
-            return index
-        elif char in "'\"":
-            quote = char
-        elif char in _PAIRS:
-            depth += 1
-        elif char in ")]}":
-            depth = max(depth - 1, 0)
-        index += 1
-    found = text.find(close, start)  # an apostrophe in what was never an expression must not swallow the rest
-    return found if found >= 0 else None
+def to_canonical_holes(text: str, *openers: str) -> str:
+    """A text whose holes `openers` open (see `parts`) in the canonical spelling."""
+    return written(parts(text, openers)) if "{" in text else text
 
 
-def to_canonical_holes(text: str, opener: str = "${{", closer: str = CLOSE, *,
-        accept: Callable[[str], str | None] | None = None, also: bool = False) -> str:
-    """`text` with each hole `opener … closer` written as `{{ … }}` and every other `{{` escaped as `\\{{`.
-
-    `accept` gets what stands inside of a hole and gives the expression to write, or None when it is plain text.
-    `also` keeps canonical `{{ … }}` holes as they are. A backslash before a delimiter makes it plain text. An opener
-    without an end stays an open hole, so that it is reported where it stands, unless `accept` is there to refuse it.
-    The expression keeps its column wherever `opener` is at least two characters long.
-    """
-    if "{" not in text:
-        return text
-    out: list[str] = []
-    index = 0
-    while index < len(text):
-        if text[index] == "\\" and text.startswith((opener, OPEN), index + 1):
-            literal = opener if text.startswith(opener, index + 1) else OPEN
-            out.append(literal.replace(OPEN, "\\" + OPEN))
-            index += 1 + len(literal)
-        elif text.startswith(opener, index) and not (opener == "{" and text.startswith(OPEN, index)):
-            start = index + len(opener)
-            end = hole_end(text, start, closer)
-            inner = text[start:end] if end is not None else text[start:]
-            written = inner if accept is None else accept(inner) if end is not None else None
-            if written is None:
-                out.append(opener.replace(OPEN, "\\" + OPEN))
-                index = start
-                continue
-            out.append(OPEN + " " * (len(opener) - len(OPEN)) + written + (CLOSE if end is not None else ""))
-            index = len(text) if end is None else end + len(closer)
-        elif text.startswith(OPEN, index):
-            if also:
-                end = hole_end(text, index + len(OPEN))
-                stop = len(text) if end is None else end + len(CLOSE)
-                out.append(text[index:stop])
-                index = stop
-            else:
-                out.append("\\" + OPEN)
-                index += len(OPEN)
-        else:
-            out.append(text[index])
-            index += 1
-    return "".join(out)
-
-
-def from_canonical_holes(text: str, opener: str = "${{", closer: str = CLOSE) -> str:
-    """The reverse: canonical holes written as `opener … closer`, literal delimiters with the backslash they need."""
-    out: list[str] = []
-    index = 0
-    while index < len(text):
-        if text.startswith("\\" + OPEN, index):
-            before = "".join(out[-1:])
-            # The dollar sign is already written: `$\{{` is the text `${{`, which the dialect escapes as a whole.
-            if opener == "${{" and before.endswith("$"):
-                out[-1] = before[:-1] + "\\${{"
-            else:
-                out.append(OPEN)
-            index += 1 + len(OPEN)
-        elif text.startswith(OPEN, index):
-            end = hole_end(text, index + len(OPEN))
-            if end is None:
-                out.append(opener + text[index + len(OPEN):])
-                break
-            out.append(opener + text[index + len(OPEN):end] + closer)
-            index = end + len(CLOSE)
-        else:
-            out.append(text[index])
-            index += 1
-    return "".join(out)
+def from_canonical_holes(text: str) -> str:
+    """The reverse for `${{ … }}`: literal delimiters get the backslash that they need."""
+    return spelled(parts(text), "${{", CLOSE, lambda plain: _PLAIN.sub(r"\\\g<0>", plain)) if OPEN in text else text
 
 
 def tidy_holes(text: str) -> str:
     """Canonical text with every hole written `{{ x }}`."""
-    if OPEN not in text:
-        return text
-    out: list[str] = []
-    index = 0
-    while index < len(text):
-        if text.startswith(("\\" + OPEN, "\\$" + OPEN), index):
-            dollar = "$" if text[index + 1] == "$" else ""
-            out.append(dollar + "\\" + OPEN)
-            index += 1 + len(dollar) + len(OPEN)
-            continue
-        opener = next((known for known in ("${{", OPEN) if text.startswith(known, index)), "")
-        end = hole_end(text, index + len(opener)) if opener else None
-        if end is None:
-            out.append(text[index])
-            index += 1
-        else:
-            out.append(f"{OPEN} {text[index + len(opener):end].strip()} {CLOSE}")
-            index = end + len(CLOSE)
-    return "".join(out)
+    return written(parts(text), tidy=True) if OPEN in text else text
 
 
 def written_around(bare: str, opener: str = OPEN) -> str:

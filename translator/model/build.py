@@ -118,7 +118,7 @@ class _Builder:
             at=data.at("id"),
             name=data.get("name") or "",
             description=data.get("description") or "",
-            config=self.values(data, "config") or {},
+            config=self.config(data),
             source=data,
             depends_on=tuple(self.edge(item, at) for item, at in (data.get("depends_on") or Seq()).pairs()),
             when=self.condition(data, "when"),
@@ -220,6 +220,18 @@ class _Builder:
         if isinstance(found, str):
             return parse_template(found, data.at(key), self.findings, self.ids)
         return parse_value(found, data.at(key), self.findings, self.ids)
+
+    def config(self, data: Map) -> dict[str, Value]:
+        """The configuration of a step; the expression of a transform is read when its data is known."""
+        found = data.get("config")
+        if data["type"] != "transform" or not found or not isinstance(found.get("expression"), str):
+            return self.values(data, "config") or {}
+        rest = Map(found.pos)
+        for key in found:
+            if key != "expression":
+                rest.move(key, found)
+        values: dict[str, Value] = parse_value(rest, data.at("config"), self.findings, self.ids)
+        return {key: Literal(found[key], found.at(key)) if key == "expression" else values[key] for key in found}
 
     def values(self, data: Map, key: str) -> dict[str, Value] | None:
         found = data.get(key)

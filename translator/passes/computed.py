@@ -71,8 +71,7 @@ def _transform(step: Step, ids: Ids, findings: Findings) -> Node | None:
     data = as_node(config["data"]) if "data" in config else None
     if written is None:
         return data
-    raw = (step.source or {}).get("config", {}).get("expression")
-    if isinstance(written, Literal) and not (isinstance(raw, str) and "{{" in raw):
+    if isinstance(written, Literal):
         if not isinstance(written.value, str):
             return written
         at = position_of(step.source, ("config", "expression"))

@@ -20,13 +20,13 @@ from translator.dialects.agents.feed import feed, unknown
 from translator.dialects.agents.names import (
     AGENTS,
     Names,
-    literal,
     output_of,
     singular,
     to_canonical,
     to_expression,
 )
 from translator.dialects.agents.nodes import all_nodes, input_keys, listed, output_key, texts
+from translator.dialects.holes import Part, written
 from translator.dialects.spelling import (
     CANONICAL_TYPES,
     Spelling,
@@ -293,7 +293,7 @@ class _Lowering:
         for key, value in config.items():
             at = config.at(key)
             if key in _SCRIPTS and isinstance(value, str):
-                put(result, key, literal(value), config)
+                put(result, key, written([Part(value)]), config)
             elif key == "expression" and isinstance(value, str):
                 put_changed(result, key, value, config, spelling.expression)
             else:

@@ -8,12 +8,13 @@ Only braces around a dotted or indexed name whose first part is known are a hole
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from translator.diagnostics import Findings, Position
+from translator.dialects.holes import Part, hole_end, written
 from translator.dialects.spelling import rename
-from translator.dialects.templates import hole_end, splice_holes
+from translator.dialects.templates import splice_holes
 from translator.findings import dialects as rules
 
 # The agents of the library, and the step types they are.
@@ -103,34 +104,25 @@ def to_canonical(text: str, names: Names, at: Position, findings: Findings) -> s
     """A text with its holes in the canonical spelling."""
     if "{" not in text:
         return text
-    out: list[str] = []
+    found: list[Part] = []
     here = 0
     while (start := text.find("${{", here)) >= 0:
         escaped = start > 0 and text[start - 1] == "\\"
-        end = None if escaped else hole_end(text, start + 3)
-        if end is None:
-            stop = start + 3
-            out.append(_paths(text[here : start - escaped], names, at, findings))
-            out.append("$\\{{" if escaped else "${{")  # without an end it stays open, to be reported
-            here = stop
+        found += _paths(text[here : start - escaped], names, at, findings)
+        begin = start + 3
+        if escaped:
+            found.append(Part(text[start:begin]))
+            here = begin
             continue
-        out.append(_paths(text[here:start], names, at, findings))
-        out.append(_joined(out, names.respell(text[start + 3 : end].strip())))
-        here = end + 2
-    out.append(_paths(text[here:], names, at, findings))
-    return "".join(out)
+        end = hole_end(text, begin)
+        # Without an end it stays open, to be reported.
+        found.append(Part(f" {names.respell(text[begin:end].strip())} ", True, end is not None))
+        here = len(text) if end is None else end + 2
+    found += _paths(text[here:], names, at, findings)
+    return written(found)
 
 
-def _joined(before: list[str], expression: str) -> str:
-    """A hole; a dollar sign just before it is written so that it stays text."""
-    if before and before[-1].endswith("$"):
-        before[-1] = before[-1][:-1]
-        return f'{{{{ "$" }}}}{{{{ {expression} }}}}'
-    return f"{{{{ {expression} }}}}"
-
-
-def _paths(text: str, names: Names, at: Position, findings: Findings) -> str:
-    out: list[str] = []
+def _paths(text: str, names: Names, at: Position, findings: Findings) -> Iterator[Part]:
     here = 0
     for match in HOLE.finditer(text):
         path = match["path"]
@@ -139,19 +131,10 @@ def _paths(text: str, names: Names, at: Position, findings: Findings) -> str:
             if not match["escape"]:
                 findings.add(rules.HOLE_AS_TEXT, f"`{{{path}}}` is kept as text: nothing is called {root!r} here", at)
             continue
-        out.append(literal(text[here : match.start()]))
-        if match["escape"]:
-            out.append(f"{{{path}}}")
-        else:
-            out.append(_joined(out, names.respell(path)))
+        yield Part(text[here : match.start()])
+        yield Part(f"{{{path}}}") if match["escape"] else Part(f" {names.respell(path)} ", True)
         here = match.end()
-    out.append(literal(text[here:]))
-    return "".join(out)
-
-
-def literal(text: str) -> str:
-    """A text without holes in the canonical spelling."""
-    return text.replace("{{", "\\{{")
+    yield Part(text[here:])
 
 
 def to_expression(text: str, names: Names) -> str:

@@ -9,18 +9,17 @@ from typing import Any
 from translator.diagnostics import Findings, Position
 from translator.dialects import common
 from translator.dialects.agents.names import AGENTS, HOLE, ROOTS, Names
+from translator.dialects.holes import CLOSE, OPEN, Part, parts, spelled
 from translator.dialects.spelling import (
     CANONICAL_TYPES,
     SIMPLE_PATH,
     STRUCTURE,
     ExpressionChange,
-    Part,
     Spelling,
     carry_step,
     carry_workflow,
     in_literals,
     only,
-    parts,
     put,
     put_changed,
     without,
@@ -60,7 +59,10 @@ class _Rendering:
         self.spelling = Spelling(self.text, self.expression, self.node)
 
     def text(self, text: str, at: Position) -> str:
-        return "".join(self.part(part) for part in parts(text))
+        written = ""
+        for part in parts(text):
+            written += self.part(part, brace=written.endswith("{"))
+        return written
 
     def expression(self, text: str, at: Position) -> tuple[str, Position]:
         """An expression whose text literals hold no braces that would be read as a hole."""
@@ -70,16 +72,20 @@ class _Rendering:
         root = re.split(r"[.\[]", match["path"], maxsplit=1)[0]
         return f"{match['escape'] or ''}\\{{{match['path']}}}" if self.names.knows(root) else match[0]
 
-    def part(self, part: Part) -> str:
+    def part(self, part: Part, *, brace: bool) -> str:
+        """`brace`: whether a brace stands before it, so that single ones around a name would be read as double ones."""
         if not part.hole:
-            return HOLE.sub(self.escaped, part.text.replace("${{", "\\${{"))
-        root = re.split(r"[.\[]", part.text, maxsplit=1)[0]
+            return "\\${{".join(HOLE.sub(self.escaped, piece) for piece in part.text.split("${{"))
+        inside = part.text.strip()
+        if not part.closed:
+            return f"${{{{{part.text}"
+        root = re.split(r"[.\[]", inside, maxsplit=1)[0]
         known = root in ROOTS or root in self.names.outputs or root in self.names.variables or root in (
             self.names.inputs or ())
-        simple = SIMPLE_PATH.match(part.text) and HOLE.fullmatch(f"{{{part.text}}}")
-        if known and simple and self.names.respell(part.text) == part.text:
-            return f"{{{part.text}}}"
-        return f"${{{{ {part.text} }}}}"
+        simple = SIMPLE_PATH.match(inside) and HOLE.fullmatch(f"{{{inside}}}")
+        if known and simple and not brace and self.names.respell(inside) == inside:
+            return f"{{{inside}}}"
+        return f"${{{{ {inside} }}}}"
 
     def escaped(self, match: re.Match[str]) -> str:
         root = re.split(r"[.\[]", match["path"], maxsplit=1)[0]
@@ -242,7 +248,7 @@ class _Rendering:
                 pieces = parts(value)
                 if any(piece.hole for piece in pieces):
                     self.findings.add(rules.CANNOT_SAY, f"a {key} is taken as it stands; expressions in it stay text", at)
-                put(result, key, "".join(f"{{{{ {p.text} }}}}" if p.hole else p.text for p in pieces), config)
+                put(result, key, spelled(pieces, OPEN, CLOSE, str), config)
             elif key == "expression" and isinstance(value, str):
                 put_changed(result, key, value, config, self.spelling.expression)
             else:

@@ -102,6 +102,12 @@ def _step(source: Map, findings: Findings) -> Map:
             result.put(key, _step(value, findings), at, at_key)
         elif key == "config" and source.get("type") == "approval" and "timeout_seconds" in value:
             result.put(key, _answer_time(value, findings), at, at_key)
+        elif key == "config" and source.get("type") == "transform" and "expression" in value:
+            changed = Map(value.pos)
+            for name in value:
+                changed.move(name, value)
+            common.put_expression(changed, "expression", value)
+            result.put(key, changed, at, at_key)
         elif key == "steps":
             result.put(key, _steps(value, findings), at, at_key)
         elif key == "branches":

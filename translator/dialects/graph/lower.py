@@ -20,20 +20,21 @@ from translator.dialects.graph import schema
 from translator.dialects.graph.flow import ERROR, MAIN, Flow, Link, member
 from translator.dialects.graph.settings import RETRY, lower_settings
 from translator.dialects.graph.triggers import KINDS, needed, references, trigger_kind
+from translator.dialects.holes import map_holes
 from translator.dialects.spelling import (
     Spelling,
     carry_step,
     carry_workflow,
     each,
     lift,
-    map_holes,
     only,
     put,
     put_changed,
     rename,
+    respelled,
     without,
 )
-from translator.dialects.templates import expression, map_texts, splice_holes
+from translator.dialects.templates import expression, splice_holes
 from translator.dialects.validate import check, did_you_mean, one_of
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
@@ -86,8 +87,14 @@ class _Lowering:
             new = respell(splice_holes(bare))
             return new, place if new == bare else at
 
+        def computed(text: str, at: Position) -> tuple[str, Position]:
+            # Outside of holes, `data` is what the transform itself is given as `data`.
+            bare, place = expression(map_holes(text, respell), at)
+            new = splice_holes(bare)
+            return new, place if new in text else at
+
         alone = scope or (lambda node: self.alone(node, data))
-        return Spelling(lambda text, at: map_holes(text, respell), change, alone)
+        return Spelling(lambda text, at: map_holes(text, respell), change, alone, computed)
 
     # The workflow
 
@@ -297,10 +304,7 @@ class _Lowering:
             self.typed(kind, properties, data, spelling, out, config)
         written: Map = node.get("config") or Map(node.pos)
         common.join(config, written, self.findings, "config", "properties")
-        config = map_texts(config, spelling.text, config.pos)
-        if "expression" in config and isinstance(config["expression"], str):
-            bare, at = expression(config["expression"], config.at("expression"))
-            config.put("expression", bare, at)
+        config = respelled(kind, config, spelling)
         if self.flowing:
             self.feed(kind, node, flow, config, out, properties)
         if config:

@@ -7,10 +7,11 @@ from typing import Any
 from translator.diagnostics import Findings, Position
 from translator.dialects import common, routing
 from translator.dialects.common import STEP_TYPES
+from translator.dialects.holes import hole_end
 from translator.dialects.routing import Listed, Target
 from translator.dialects.spelling import only
 from translator.dialects.stages import frame
-from translator.dialects.templates import hole_end, map_texts, to_canonical_holes
+from translator.dialects.templates import map_texts, to_canonical_holes
 from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
@@ -62,7 +63,7 @@ class _Reader:
                     hint=f"write `${value[index:end + 2]}` for the value")
                 break
             index = value.find("{{", index + 2 if end is None else end)
-        return to_canonical_holes(value)
+        return to_canonical_holes(value, "${{")
 
     def texts(self, value: Any, at: Position) -> Any:
         return map_texts(value, self.text, at)

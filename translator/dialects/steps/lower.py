@@ -8,6 +8,7 @@ from translator.diagnostics import Findings, Position
 from translator.dialects import common, routing
 from translator.dialects.canonical.schema import Strict
 from translator.dialects.common import STEP_TYPES
+from translator.dialects.holes import OPEN
 from translator.dialects.routing import Listed, Target
 from translator.dialects.spelling import CANONICAL_TYPES, only
 from translator.dialects.steps import schema
@@ -36,7 +37,7 @@ def lower(document: Map, findings: Findings) -> Map:
 
 def text(value: str, at: Position = common.NO_PLACE) -> str:
     """A text with both of the dialect's delimiters, `{{ }}` and `${{ }}`, in the canonical one."""
-    return to_canonical_holes(value, also=True)
+    return to_canonical_holes(value, "${{", OPEN)
 
 
 class _Reader:

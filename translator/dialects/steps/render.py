@@ -8,8 +8,8 @@ from typing import Any
 
 from translator.diagnostics import Findings
 from translator.dialects import writing
+from translator.dialects.holes import hole_end
 from translator.dialects.routing import Target
-from translator.dialects.templates import hole_end
 from translator.source import Map, Seq
 
 _TYPES = {"choice": "conditional", "wait": "delay", "notify": "notification"}

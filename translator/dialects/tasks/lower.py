@@ -14,6 +14,7 @@ from typing import Any
 
 from translator.diagnostics import Findings, Position
 from translator.dialects import common
+from translator.dialects.holes import Part, parts, written
 from translator.dialects.spelling import (
     CANONICAL_TYPES,
     Spelling,
@@ -21,10 +22,10 @@ from translator.dialects.spelling import (
     carry_workflow,
     each,
     lift,
-    map_holes,
     put,
     put_changed,
     rename,
+    respelled,
     without,
 )
 from translator.dialects.tasks import schema
@@ -32,7 +33,7 @@ from translator.dialects.templates import (
     expression,
     map_texts,
     splice_holes,
-    to_canonical_holes,
+    strip_delimiters,
 )
 from translator.dialects.validate import check, did_you_mean, one_of
 from translator.findings import dialects as rules
@@ -41,7 +42,6 @@ from translator.source import Map, Seq
 HOLES = (("${{", "}}"), ("${", "}"))
 ACTIONS = {"Fail": "fail", "Continue": "continue", "Rollback": "rollback"}
 _ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_]+\Z")
-_DOLLAR_BEFORE_HOLE = re.compile(r"(?<!\\)\$(?=\$\{)")
 _OBJECT = re.compile(r"\{\s*(?:\}|(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[^\W\d]\w*)\s*:)", re.DOTALL)
 _POLICY = {"initial_delay_ms": ("delay", 0.001), "max_delay_ms": ("max_delay", 0.001)}
 
@@ -73,12 +73,12 @@ class _Lowering:
     def text(self, text: str, at: Position) -> str:
         if "$" not in text and "{{" not in text:
             return text
-        text = text.replace("\\${{", "$\\{{")  # the same, for both delimiters at once
-        text = _DOLLAR_BEFORE_HOLE.sub('${"$"}', text)
-        return map_holes(to_canonical_holes(text, "${", "}"), self.hole)
+        return written(Part(self.hole(part.text), True, part.closed) if part.hole else part for part in parts(text, ["${"]))
 
     def hole(self, inner: str) -> str:
         bare = inner.strip()
+        if (within := strip_delimiters(bare)) != bare:
+            return rename(within, self.name)
         if bare.startswith("{") and bare.endswith("}") and not _OBJECT.match(bare):  # `${{ x }}` is taken as well
             return rename(f" {bare[1:-1].strip()} ", self.name)
         return rename(inner, self.name)
@@ -235,7 +235,7 @@ class _Lowering:
                     f"types: {', '.join((*schema.KINDS, *others))}"))
             out.put("type", "skill")
         if config:
-            out.put("config", map_texts(config, self.text, spec.pos), spec.pos)
+            out.put("config", respelled(kind, config, self.spelling), spec.pos)
 
     def as_skill(self, task: Map, settings: Map, out: Map, config: Map) -> None:
         config.move("skill", settings, "plugin_name")

@@ -7,6 +7,7 @@ from typing import Any
 
 from translator.diagnostics import Findings, Position
 from translator.dialects import common
+from translator.dialects.holes import parts, spelled
 from translator.dialects.spelling import (
     STRUCTURE,
     Spelling,
@@ -16,9 +17,9 @@ from translator.dialects.spelling import (
     each,
     in_literals,
     only,
-    parts,
     put,
     put_changed,
+    respelled,
     without,
 )
 from translator.dialects.tasks import schema
@@ -41,13 +42,11 @@ def render(document: Map, findings: Findings) -> Map:
 
 
 def _text(text: str, at: Position) -> str:
-    return "".join(f"${{{part.text}}}" if part.hole else _literal(part.text) for part in parts(text))
+    pieces = (part._replace(text=part.text.strip()) if part.hole else part for part in parts(text))
+    return spelled(pieces, "${", "}", lambda plain: _DELIMITER.sub(r"\\\g<0>", plain))
 
 
-def _literal(text: str) -> str:
-    return text.replace("${{", "$\\{{").replace("${", "\\${")
-
-
+_DELIMITER = re.compile(r"\$\{\{?|(?<=\\)\{\{")  # what a backslash keeps from being read as an opener
 _OPENER = re.compile(r"(?<!\\)(\\*)(?=\$\{(?!\{))")
 
 
@@ -142,7 +141,7 @@ class _Rendering:
     def spec(self, step: Map) -> tuple[Map, list[str]]:
         """What a task does, and the keys of the step that it says."""
         kind = step["type"]
-        config = map_texts(step.get("config") or Map(step.at("type")), _text, step.at("config"))
+        config = respelled(kind, step.get("config") or Map(step.at("type")), self.spelling)
         own = getattr(self, f"as_{kind}", None)
         found: tuple[Map, list[str]] | None = own(step, config) if own else None
         if found is None and kind in _NAMES:

@@ -10,11 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from tests.unit.dialects.common.workflows import WORKFLOWS
 from translator.diagnostics import NOWHERE, Findings
 from translator.dialects.convert import convert, dump, tidied
+from translator.dialects.holes import Part, parts, written
 from translator.dialects.registry import read
-from translator.dialects.spelling import parts
 from translator.expressions.parser import parse
 from translator.expressions.tree import Literal
-from translator.expressions.unparse import unparse_template
 from translator.source import load, plain
 
 
@@ -37,12 +36,11 @@ def said(value: Any) -> Any:
         return [said(item) for item in value]
     if not isinstance(value, str) or "{{" not in value:
         return value
-    written = []
+    pieces = []
     for part in parts(value):
-        node = parse(part.text, NOWHERE, Findings()) if part.hole else Literal(part.text)
-        is_text = isinstance(node, Literal) and isinstance(node.value, str)
-        written.append(unparse_template(node) if is_text else f"{{{{ {part.text.strip()} }}}}")
-    return "".join(written)
+        node = parse(part.text, NOWHERE, Findings()) if part.hole else None
+        pieces.append(Part(node.value) if isinstance(node, Literal) and isinstance(node.value, str) else part)
+    return written(pieces, tidy=True)
 
 
 def converted(text: str, to: str) -> str:

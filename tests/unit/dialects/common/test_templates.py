@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from translator.diagnostics import Position
+from translator.dialects.holes import hole_end
 from translator.dialects.templates import (
     expression,
     from_canonical_holes,
-    hole_end,
     splice_holes,
     strip_delimiters,
     tidy_holes,
@@ -26,11 +26,11 @@ from translator.dialects.templates import (
     ("${{ open", "{{  open"),
 ])
 def test_holes_of_stages(text: str, expected: str) -> None:
-    assert to_canonical_holes(text) == expected
+    assert to_canonical_holes(text, "${{") == expected
 
 
 def test_holes_of_steps_have_two_spellings() -> None:
-    assert to_canonical_holes("{{ a }} ${{ b }} \\{{ c }}", also=True) == "{{ a }} {{  b }} \\{{ c }}"
+    assert to_canonical_holes("{{ a }} ${{ b }} \\{{ c }}", "${{", "{{") == "{{ a }} {{  b }} \\{{ c }}"
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -38,19 +38,13 @@ def test_holes_of_steps_have_two_spellings() -> None:
     ("${ {'x': '}'} }", "{{ {'x': '}'} }}"),
 ])
 def test_holes_in_single_braces(text: str, expected: str) -> None:
-    assert to_canonical_holes(text, "${", "}") == expected
-
-
-def test_only_accepted_holes_are_holes() -> None:
-    text = to_canonical_holes('{state.a} {"json": 1} {other', "{", "}",
-        accept=lambda inner: inner if inner.startswith("state.") else None)
-    assert text == '{{state.a}} {"json": 1} {other'
+    assert to_canonical_holes(text, "${") == expected
 
 
 @pytest.mark.parametrize("text", ["${{ a }}", "x {{ y }} z", "\\${{ a }}", "cost: $5 ${{ a }}", "a } b { c"])
 def test_back_to_the_dialect(text: str) -> None:
-    canonical = tidy_holes(to_canonical_holes(text))
-    assert tidy_holes(to_canonical_holes(from_canonical_holes(canonical))) == canonical
+    canonical = tidy_holes(to_canonical_holes(text, "${{"))
+    assert tidy_holes(to_canonical_holes(from_canonical_holes(canonical), "${{")) == canonical
 
 
 @pytest.mark.parametrize(("text", "expected"), [

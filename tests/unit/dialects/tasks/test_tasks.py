@@ -219,7 +219,7 @@ def test_subworkflow_and_plugin() -> None:
     ("a ${{ size + 1 }} b", "a {{ size + 1 }} b"),
     (r"\${size}", "${size}"),
     ("--format {{.Names}}", r"--format \{{.Names}}"),
-    ("$${size}", '{{"$"}}{{size}}'),
+    ("$${size}", '{{ "$" }}{{size}}'),
     ("$HOME $(ls) {x}", "$HOME $(ls) {x}"),
 ])
 def test_holes(written: str, expected: str) -> None:
