@@ -243,8 +243,8 @@ def _reads(step: Step) -> set[str]:
 def _facts(step: Step, after: set[str], around: list[Step] | None = None) -> StepFacts:
     loops = [outer for outer in around or () if outer.type == "foreach"]
     decides = {name: _plain(getattr(step, name)) for name in _DECIDES}
-    # What the item of a loop is, is a matter of the loop's items.
-    decides["loops"] = [_plain(loop.items) for loop in loops]
+    # What an iteration's indexes mean, is a matter of the loops around, their order, their items and the size of batches.
+    decides["loops"] = [[loop.id, _plain(loop.items), loop.batch_size] for loop in loops]
     entry = StepFacts(type=step.type, hash=_hash(decides), after=sorted(after - {step.id}))
     if loops:
         entry["loops"] = [loop.id for loop in loops]

@@ -167,21 +167,35 @@ def test_what_it_does_is_in_its_hash() -> None:
     assert len({one(value=value) for value in values}) == len(values)
 
 
-def test_the_items_of_a_loop_are_in_the_hashes_of_what_is_inside() -> None:
-    def inner(items: str) -> Release:
+def test_what_an_iteration_stands_for_is_in_the_hashes_of_what_is_inside() -> None:
+    def nested(items: str = "[1, 2]", *, outer: str = "o", inner: str = "i", more: str = "", batch: str = "") -> Release:
         return release(f"""
             id: flow
             steps:
-              - id: loop
+              - id: {outer}
                 type: foreach
                 items: {items}
-                steps: [{{id: a, type: skill, config: {{skill: echo, parameters: {{value: "{{{{ item }}}}"}}}}}}]
+                item_name: x
+                {more}
+                steps:
+                  - id: {inner}
+                    type: foreach
+                    items: [1, 2]
+                    {batch}
+                    steps: [{{id: a, type: skill, config: {{skill: echo, parameters: {{value: 1}}}}}}]
         """)
 
-    first, second = inner("[1, 2]"), inner("[3, 2]")
-    assert first["steps"]["a"]["hash"] != second["steps"]["a"]["hash"]
-    assert first["steps"]["loop"]["hash"] != second["steps"]["loop"]["hash"]
-    assert first["hash"] != second["hash"]
+    base = nested()
+    others = [
+        nested("[3, 2]"), nested(more="batch_size: 2"), nested(more="batch_size: 1"), nested(batch="batch_size: 2"),
+        nested(outer="i", inner="o"),
+    ]  # fmt: skip
+    hashes = {found["steps"]["a"]["hash"] for found in (base, *others)}
+    assert len(hashes) == 1 + len(others)
+    for found in others[:3]:
+        assert base["steps"]["o"]["hash"] != found["steps"]["o"]["hash"] and base["hash"] != found["hash"]
+    for same in (nested(more="max_parallel: 1"), nested(more="max_parallel: 60"), nested(more="on_item_error: continue")):
+        assert same["steps"]["a"]["hash"] == base["steps"]["a"]["hash"]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
