@@ -142,3 +142,18 @@ def test_a_change_without_if_match_is_made_after_the_other(api: Served) -> None:
     assert statuses(answers) == [200, 200]
     found = api.call("GET", "/skills/both").body
     assert (found["owner"], found["description"]) == ("a", "b")
+
+
+def test_starts_at_once_get_no_more_places_than_there_are(api: Served) -> None:
+    assert api.call("POST", "/workflows", FLOW.format(id="narrow") + "settings: {concurrency: 3}\n").status == 201
+    assert api.call("POST", "/workflows/narrow/publish").status == 200
+    answers = at_once([lambda: api.call("POST", "/workflows/narrow/execute", {})] * 8)
+    assert statuses(answers) == [202] * 3 + [429] * 5
+    assert len(api.call("GET", "/workflows/narrow/executions?status=running").body["items"]) == 3
+    ended, resumed = (answer.body["id"] for answer in [one for one in answers if one.status == 202][:2])
+    api.call("POST", f"/executions/{ended}/cancel", {})
+    again = at_once([lambda: api.call("POST", "/workflows/narrow/execute", {})] * 4)
+    assert statuses(again) == [202] + [429] * 3
+    api.call("POST", f"/executions/{resumed}/pause", {})
+    assert api.call("POST", f"/executions/{resumed}/resume", {}).body["status"] == "running"
+    assert api.call("POST", "/workflows/narrow/execute", {}).status == 429

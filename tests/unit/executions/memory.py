@@ -219,8 +219,8 @@ class MemoryExecutions:
             self._put(tenant, id, ("checkpoint", number), (found[0], False))
             return True
 
-    def count(self, tenant: str, *, status: str, workflow: str | None, most: int) -> int:
-        return min(most, len(self.page(tenant, workflow=workflow, status=status, limit=most, before=None)))
+    def running(self, tenant: str, *, workflow: str | None, most: int) -> list[str]:
+        return [one.id for _, one in self.page(tenant, workflow=workflow, status="running", limit=most, before=None)]
 
     def page(
         self, tenant: str, *, workflow: str | None, status: str | None, limit: int, before: str | None

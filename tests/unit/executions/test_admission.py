@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from aslant.adapters.dynamo_executions import DynamoExecutions
+from aslant.adapters.dynamo_places import DynamoPlaces
 from aslant.errors import InvalidInput, RateLimited
-from aslant.executions.admission import Admission, Limits
+from aslant.executions.admission import Admission, Limits, Place
+from tests.unit.executions.conftest import TABLE
 from tests.unit.executions.memory import World, release
 
 
@@ -32,12 +38,33 @@ class Clock:
         return self.now
 
 
+@dataclass
+class Places:
+    kept: dict[tuple[str, str], dict[int, Place]] = field(default_factory=lambda: defaultdict(dict))
+
+    def taken(self, tenant: str, limit: str) -> dict[int, Place]:
+        return dict(self.kept[tenant, limit])
+
+    def take(self, tenant: str, limit: str, number: int, before: Place | None, after: Place) -> bool:
+        if self.kept[tenant, limit].get(number) != before:
+            return False
+        self.kept[tenant, limit][number] = after
+        return True
+
+
 def admission(store: Any, clock: Clock, **limits: int) -> Admission:
-    return Admission(Limits(**limits), Rates(), store, clock)
+    places = DynamoPlaces("us-east-1", TABLE) if isinstance(store, DynamoExecutions) else Places()
+    return Admission(Limits(**limits), Rates(), places, store, clock)
 
 
-def check(made: Admission, *, user: str = "ann", trigger: str = "api", priority: str = "normal", tenant: str = "acme", **more: Any) -> None:
-    made.check(tenant, {**release(), "settings": more}, user=user, trigger=trigger, priority=priority)  # type: ignore[typeddict-item]
+def check(
+    made: Admission, *, id: str = "", user: str = "ann", trigger: str = "api", priority: str = "normal", tenant: str = "acme",
+    **more: Any,
+) -> None:
+    made.check(
+        tenant, {**release(), "settings": more},  # type: ignore[typeddict-item]
+        id=id or str(uuid.uuid4()), user=user, trigger=trigger, priority=priority,
+    )  # fmt: skip
 
 
 def test_a_person_starts_so_many_in_an_hour(store: Any) -> None:
@@ -85,33 +112,100 @@ def test_a_workflow_has_so_many_places(store: Any) -> None:
 
 
 def test_the_last_places_of_a_tenant_are_for_what_is_urgent(store: Any) -> None:
-    made = admission(store, Clock(), running=10)
+    clock = Clock()
+    made = admission(store, clock, running=10)
+
+    def place(priority: str) -> None:
+        check(made, priority=priority)
+        clock.now += 61  # nothing is stored of it, so that its place is free again
+
     run(store, 4, workflow="a")
-    check(made, priority="low")
+    place("low")
     run(store, 1, workflow="b")
     with pytest.raises(RateLimited):
-        check(made, priority="low")
-    check(made)
+        place("low")
+    place("normal")
     run(store, 4, workflow="c")
     with pytest.raises(RateLimited):
-        check(made)
-    check(made, priority="high")
+        place("normal")
+    place("high")
     run(store, 1, workflow="d")
     with pytest.raises(RateLimited):
-        check(made, priority="high")
+        place("high")
 
 
 def test_what_is_counted_stops_at_the_limit(store: Any) -> None:
     run(store, 9)
-    assert [store.count("acme", status="running", workflow=None, most=most) for most in (3, 9, 50)] == [3, 9, 9]
-    assert store.count("acme", status="running", workflow="none", most=5) == 0
+    run(store, 2, workflow="other", status="failed")
+    for workflow in (None, "flow"):
+        assert [len(store.running("acme", workflow=workflow, most=most)) for most in (3, 9, 50)] == [3, 9, 9]
+    assert store.running("acme", workflow="none", most=5) == store.running("acme", workflow="other", most=5) == []
+
+
+def test_those_who_start_at_once_get_no_more_places_than_there_are(store: Any) -> None:
+    """Nothing of what they start is in an index yet. One runs without a place, as what was resumed does."""
+    clock = Clock()
+    made = admission(store, clock, running=10)
+    run(store, 1)
+    refused = []
+
+    def start(number: int) -> None:
+        try:
+            check(made, id=f"start-{number}", concurrency=4)
+        except RateLimited as error:
+            refused.append(error)
+
+    with ThreadPoolExecutor(9) as pool:
+        list(pool.map(start, range(9)))
+    assert len(refused) == 9 - 3
+    with pytest.raises(RateLimited):
+        check(made, concurrency=4)
+    clock.now += 61
+    check(made, concurrency=4)  # none of those was ever stored
+
+
+def test_a_place_is_free_when_its_execution_does_not_run(store: Any) -> None:
+    made = admission(store, Clock())
+    world = World()
+    begun = world.service.start("acme", "flow", {}, user="ann")
+    given = world.service.runs("acme", begun.id)[0]
+    for round in range(3):
+        for number in range(2):
+            check(made, id=f"{round}-{number}", concurrency=2)
+            store.create(replace(begun, id=f"{round}-{number}"), {"input": {}}, given)
+        with pytest.raises(RateLimited):
+            check(made, concurrency=2)
+        for number in range(2):
+            one = store.read("acme", f"{round}-{number}")
+            store.transition(one, replace(one, status="paused" if round else "completed"), by="ann")
+    check(made, id="again", concurrency=2)
+    check(made, id="again", concurrency=2)
+    check(made, id="last", concurrency=2)
+    with pytest.raises(RateLimited):
+        check(made, id="too many", concurrency=2)
+
+
+def test_the_places_of_the_urgent_are_not_given_to_others_at_once(store: Any) -> None:
+    made = admission(store, Clock(), running=10)
+    refused: list[str] = []
+
+    def start(number: int) -> None:
+        priority = ("low", "normal", "high")[number % 3]
+        try:
+            check(made, priority=priority)
+        except RateLimited:
+            refused.append(priority)
+
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(start, range(36)))
+    assert len(refused) == 36 - 10 and refused.count("low") >= 12 - 5
 
 
 def test_a_start_that_is_repeated_needs_no_place() -> None:
     world = World()
     asked: list[tuple[str, dict[str, Any]]] = []
 
-    def admit(release: Any, tenant: str, user: str, facts: Any) -> None:
+    def admit(release: Any, tenant: str, user: str, id: str, facts: Any) -> None:
         asked.append((user, dict(facts)))
         if len(asked) > 1:
             raise RateLimited("full", retry_after=5)

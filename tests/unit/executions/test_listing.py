@@ -10,9 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aslant import keys
+from aslant.adapters.clients import client
+from aslant.adapters.execution_items import columns, indexed, key_of
 from aslant.errors import ValidationError
 from aslant.executions.listing import listed
 from aslant.executions.records import Execution, Run
+from tests.unit.executions.conftest import fresh_table
 from tests.unit.executions.memory import T0, MemoryExecutions
 
 RUN = Run(1, "arn", "machine", "1", "start", "ann", T0)
@@ -154,3 +158,23 @@ def test_nothing_is_reachable_from_another_tenant(crowded, tenant, id, other):
     assert {one.tenant for _, one in seen} == {tenant}
     found = crowded.page(tenant, workflow=f"of {other}", status="running", limit=100, before=None)
     assert len(found) == (len(HOSTILE) if other == tenant else 0)
+
+
+def test_a_rare_status_among_many_is_read_alone(shared_aws):
+    store = fresh_table()
+    rare = ["run-02", "run-20", "run-39"]
+    for number in range(40):  # item by item: a transaction copies the whole table in moto
+        id = f"run-{number:02d}"
+        made = replace(BASE, id=id, started_at=T0 + number, status="running" if id in rare else "completed", revision=1)
+        item = {**columns(made), **indexed(made), **key_of(keys.execution("acme", id))}
+        client("dynamodb", "us-east-1").put_item(TableName=store.table, Item=item)
+    one = store.read("acme", rare[1])
+    store.transition(one, replace(one, status="failed"), by="ann")
+    read = []
+    client("dynamodb", "us-east-1").meta.events.register(
+        "after-call.dynamodb.Query", lambda parsed, **more: read.append(parsed["ScannedCount"]), unique_id="counted"
+    )
+    assert walk(store, limit=1, status="running", workflow="flow") == [["run-39"], ["run-02"]]
+    assert (len(read), sum(read)) == (2, 3), "one request a page, and one execution more than it shows"
+    assert walk(store, limit=5, status="failed", workflow="flow") == [["run-20"]] and sum(read) == 4
+    assert len(walk(store, limit=20, status="completed", workflow="flow")) == 2 and sum(read) <= 4 + 37 + 2

@@ -22,6 +22,7 @@ GIVEN: dict[str, Any] = {
     "parent": "p", "machine": "arn:m", "point": "x", "ref": keys.ApprovalRef("e", "s", (), 1), "requested_at": 1, "approval_id": "i",
     "workflow": "w", "shard": 0, "status": "running", "arn": "arn:m", "topic": "t", "topic_name": "t", "month": "2026-01", "at": 5,
     "endpoint": "e", "window": 1, "per": 60, "digest": "d", "version": "1.0.0", "day": "2026-01-01", "event": "e",
+    "limit": "all",
 }
 
 
@@ -33,7 +34,7 @@ def partitions(tenant: str) -> dict[str, str]:
         if build.__module__ != keys.__name__ or "tenant" not in parameters or name in ("artifact", "artifacts", "prompt", "circuit"):
             continue
         given = {each: GIVEN[each] for each, about in parameters.items() if each != "tenant" and about.default is about.empty}
-        if name in ("run", "checkpoint"):
+        if name in ("run", "checkpoint", "place"):
             given["number"] = 1
         made = build(tenant, **given)
         found[name] = made.pk if isinstance(made, keys.Key) else made

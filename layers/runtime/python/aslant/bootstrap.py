@@ -362,6 +362,7 @@ def recorder(settings: Settings) -> Recorder:
 def executions(settings: Settings) -> Executions:
     """The service on the tables and state machines of these settings."""
     from aslant import clock, sla, timeouts
+    from aslant.adapters.dynamo_places import DynamoPlaces
     from aslant.contracts import INPUT_SHARE
     from aslant.executions.admission import Admission, Limits
     from aslant.executions.launch import fitted
@@ -376,11 +377,12 @@ def executions(settings: Settings) -> Executions:
         sla.arm(timers(settings), execution, release)
         timeouts.arm(timers(settings), execution)
 
-    def admit(release: Release, tenant: str, user: str, facts: Mapping[str, Json]) -> None:
+    def admit(release: Release, tenant: str, user: str, id: str, facts: Mapping[str, Json]) -> None:
         priority = str(facts.get("priority") or release["settings"].get("priority") or "normal")
         limits = Limits(settings.start_rate, settings.tenant_start_rate, settings.max_running)
-        Admission(limits, guard_ports(settings).rates(), store, clock.now).check(
-            tenant, release, user=user, trigger=str(facts.get("type", "")), priority=priority
+        places = DynamoPlaces(settings.region, settings.executions_table)
+        Admission(limits, guard_ports(settings).rates(), places, store, clock.now).check(
+            tenant, release, id=id, user=user, trigger=str(facts.get("type", "")), priority=priority
         )
 
     store, engine, catalog = execution_store(settings), machines(settings), releases(settings)

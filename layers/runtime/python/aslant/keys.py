@@ -26,6 +26,7 @@ Executions table (stream of new and old images, time to live on `ttl`); all of a
 | event that was counted | `<tenant>#counted#<event id>` | `counted` |
 | figures of the installation, in parts | `#stats` | `part#<number>` |
 | kept result of a step | `<tenant>#cache#<hash>` | `cache` |
+| place of a limit of running executions | `<tenant>#places#<limit>` | `place#<number>` |
 
 Indexes of the executions table; an item is in one while it has its attributes:
 
@@ -35,6 +36,7 @@ Indexes of the executions table; an item is in one while it has its attributes:
 | `by_tenant` | `tenant_pk` = `<tenant>#executions#<shard>` | `started_sk` | executions |
 | `by_status` | `status_pk` = `<tenant>#status#<status>#<shard>` | `started_sk` | executions |
 | `waiting` | `gsi_pk` = `<tenant>#approvals` | `gsi_sk` = `<asked at>#<approval id>` | approvals while they are pending |
+| the same | `<tenant>#having#<workflow>#<status>` | `<started>#<id>` | executions |
 
 Events table (time to live on `ttl`): the events of an execution are one partition, `<tenant>#events#<execution>`, in their
 order. Connections table (the same): WebSocket connections by their id; the index `by_execution` has the partition key of their
@@ -214,6 +216,11 @@ def by_status(tenant: str, status: str, shard: int) -> str:
     return f"{_part(tenant)}#status#{status}#{shard}"
 
 
+def having(tenant: str, workflow: str, status: str) -> str:
+    """The partition of a workflow's executions with a status, in the index `waiting`."""
+    return f"{_part(tenant)}#having#{_part(workflow)}#{status}"
+
+
 def shard(identifier: str) -> int:
     """The shard of an execution, from 0; the same on every machine."""
     return hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).digest()[0] % SHARDS
@@ -282,6 +289,15 @@ def circuit_endpoint(sort: str) -> str:
 def rate(tenant: str, endpoint: str, window: int, per: int) -> Key:
     """The count of calls in window `window` of `per` seconds."""
     return Key(f"{_part(tenant)}#rate#{_part(endpoint)}", f"window#{window}#{per}")
+
+
+def places(tenant: str, limit: str) -> str:
+    """The partition of the places of a limit: `all`, or a workflow's."""
+    return f"{_part(tenant)}#places#{_part(limit)}"
+
+
+def place(tenant: str, limit: str, number: int) -> Key:
+    return Key(places(tenant, limit), f"place#{number:08d}")
 
 
 def cached(tenant: str, digest: str) -> Key:

@@ -7,15 +7,15 @@ import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 from aslant import keys
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client
 from aslant.adapters.dynamo import MAX_ACTIONS, Refused, Row, query, transact
 from aslant.adapters.dynamo_steps import INLINE, item_of, left_by, read_output, record_of
-from aslant.adapters.execution_items import changes, columns, indexed, key_of, record
+from aslant.adapters.execution_items import by_status, changes, columns, indexed, key_of, record
 from aslant.contracts import Json
 from aslant.errors import ConflictError, NotFoundError
 from aslant.executions.records import Checkpoint, Child, Execution, Failure, Run, StepRecord, Transition
@@ -235,39 +235,23 @@ class DynamoExecutions:
     def page(
         self, tenant: str, *, workflow: str | None, status: str | None, limit: int, before: str | None
     ) -> Sequence[tuple[str, Execution]]:
-        if workflow is not None:
-            rows = self._index("by_workflow", "workflow_pk", keys.by_workflow(tenant, workflow), limit, before, status)
-        else:
-            shards = range(keys.SHARDS)
-            if status is not None:
-                parts = [("by_status", "status_pk", keys.by_status(tenant, status, shard)) for shard in shards]
-            else:
-                parts = [("by_tenant", "tenant_pk", keys.by_tenant(tenant, shard)) for shard in shards]
-            merged = [self._index(*part, limit, before, None) for part in parts]
-            rows = heapq.merge(*merged, key=lambda row: str(row["started_sk"]["S"]), reverse=True)
+        rows = heapq.merge(
+            *(self._index(part, limit, before) for part in _parts(tenant, workflow, status)),
+            key=lambda row: str(row["started_sk"]["S"]), reverse=True,
+        )  # fmt: skip
         return [(row["started_sk"]["S"], record(Execution, row)) for row in islice(rows, limit)]
 
-    def count(self, tenant: str, *, status: str, workflow: str | None, most: int) -> int:
-        found = 0
-        for shard in range(keys.SHARDS):
-            for row in self._index("by_status", "status_pk", keys.by_status(tenant, status, shard), most, None, None):
-                found += workflow is None or row["workflow"]["S"] == workflow
-                if found >= most:
-                    return found
-        return found
+    def running(self, tenant: str, *, workflow: str | None, most: int) -> list[str]:
+        rows = chain.from_iterable(self._index(part, most, None) for part in _parts(tenant, workflow, "running"))
+        return [row["id"]["S"] for row in islice(rows, most)]
 
-    def _index(
-        self, index: str, attribute: str, pk: str, limit: int, before: str | None, status: str | None
-    ) -> Iterator[Row]:
-        condition, values, more = f"{attribute} = :pk", {":pk": {"S": pk}}, {}
+    def _index(self, part: _Part, limit: int, before: str | None) -> Iterator[Row]:
+        condition, values = f"{part.attribute} = :pk", {":pk": {"S": part.key}}
         if before is not None:
-            condition, values[":before"] = f"{condition} AND started_sk < :before", {"S": before}
-        if status is not None:
-            values[":status"] = {"S": status}
-            more = {"FilterExpression": "#status = :status", "ExpressionAttributeNames": {"#status": "status"}}
+            condition, values[":before"] = f"{condition} AND {part.order} < :before", {"S": before}
         return query(
-            self._client, "listing executions", TableName=self.table, IndexName=index, KeyConditionExpression=condition,
-            ExpressionAttributeValues=values, ScanIndexForward=False, Limit=max(limit, 100 if status else 1), **more,
+            self._client, "listing executions", TableName=self.table, IndexName=part.name, KeyConditionExpression=condition,
+            ExpressionAttributeValues=values, ScanIndexForward=False, Limit=limit,
         )
 
     def _update(self, before: Execution, after: Execution) -> dict[str, Any]:
@@ -283,8 +267,8 @@ class DynamoExecutions:
                 values[f":old_{name}"] = attribute
             conditions.append(f"#{name} = :old_{name}" if attribute else f"attribute_not_exists(#{name})")
         if before.status != after.status:
-            new["status_pk"] = indexed(after)["status_pk"]
-            names["#status_pk"] = "status_pk"
+            new |= by_status(after)
+            names |= {f"#{name}": name for name in by_status(after)}
         values |= {f":new_{name}": attribute for name, attribute in new.items() if attribute is not None}
         sets = [f"#{name} = :new_{name}" for name, attribute in new.items() if attribute is not None]
         removes = [f"#{name}" for name, attribute in new.items() if attribute is None]
@@ -379,6 +363,27 @@ class DynamoExecutions:
     @property
     def _client(self) -> Any:
         return client("dynamodb", self.region)
+
+
+class _Part(NamedTuple):
+    """A partition of an index, with the attributes that it is found and ordered by."""
+
+    name: str
+    attribute: str
+    order: str
+    key: str
+
+
+def _parts(tenant: str, workflow: str | None, status: str | None) -> list[_Part]:
+    """The partitions that have the executions of a workflow (or of all), with a status (or with any)."""
+    if workflow is not None and status is not None:
+        return [_Part("waiting", "gsi_pk", "gsi_sk", keys.having(tenant, workflow, status))]
+    if workflow is not None:
+        return [_Part("by_workflow", "workflow_pk", "started_sk", keys.by_workflow(tenant, workflow))]
+    shards = range(keys.SHARDS)
+    if status is not None:
+        return [_Part("by_status", "status_pk", "started_sk", keys.by_status(tenant, status, shard)) for shard in shards]
+    return [_Part("by_tenant", "tenant_pk", "started_sk", keys.by_tenant(tenant, shard)) for shard in shards]
 
 
 def _kept(at: int) -> Row:

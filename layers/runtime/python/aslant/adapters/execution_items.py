@@ -82,8 +82,18 @@ def indexed(execution: Execution) -> Row:
     return {
         "workflow_pk": {"S": keys.by_workflow(execution.tenant, execution.workflow)},
         "tenant_pk": {"S": keys.by_tenant(execution.tenant, shard)},
-        "status_pk": {"S": keys.by_status(execution.tenant, execution.status, shard)},
         "started_sk": {"S": keys.started(execution.started_at, execution.id)},
+        **by_status(execution),
+    }
+
+
+def by_status(execution: Execution) -> Row:
+    """Those that change with the status."""
+    shard = keys.shard(execution.id)
+    return {
+        "status_pk": {"S": keys.by_status(execution.tenant, execution.status, shard)},
+        "gsi_pk": {"S": keys.having(execution.tenant, execution.workflow, execution.status)},
+        "gsi_sk": {"S": keys.started(execution.started_at, execution.id)},
     }
 
 

@@ -46,8 +46,8 @@ class Executions:
     approvals: ApprovalControl | None = None
     # Told of a new execution before it starts (a timer for its time limit, say); called again when a start is repeated.
     on_start: Callable[[Execution, Release], None] | None = None
-    # Raises RateLimited for a start that has no place: of a release, by a tenant and user, with its trigger and options.
-    admit: Callable[[Release, str, str, Mapping[str, Json]], None] | None = None
+    # Raises RateLimited for a start that has no place: of a release, by a tenant and user, with its id, trigger and options.
+    admit: Callable[[Release, str, str, str, Mapping[str, Json]], None] | None = None
     # Told of an execution that was cancelled; called again when that is repeated.
     on_end: Callable[[Execution], None] | None = None
     # Brings a record to the end that its run has come to: what a notice of Step Functions leads to, if one got lost.
@@ -85,7 +85,7 @@ class Executions:
         id, now = keyed_id(tenant, key) if key is not None else self.new_id(), self.clock()
         arn = arn_of(release["machine"], run_name(id, 1))
         if self.admit is not None and (key is None or self.store.read(tenant, id) is None):
-            self.admit(release, tenant, user, {**(trigger or {}), **(options or {})})
+            self.admit(release, tenant, user, id, {**(trigger or {}), **(options or {})})
         sla = release["settings"].get("sla")
         execution = Execution(
             tenant=tenant, id=id, workflow=workflow, version=release["version"], status="running", revision=0, run=1,

@@ -12,7 +12,7 @@ NOTHING: Any = object()  # for an output that is not given; null is one
 
 
 class ExecutionStore(Protocol):
-    """Executions and what belongs to them. Reads are consistent, except for `page`."""
+    """Executions and what belongs to them. Reads are consistent, except for `page` and `running`."""
 
     def create(self, execution: Execution, input: Mapping[str, Json], run: Run) -> tuple[bool, Execution]:
         """Stores an execution (revision 1), its first run and transition: (True, it), or (False, the one that is there).
@@ -97,8 +97,8 @@ class ExecutionStore(Protocol):
     def delete_checkpoint(self, tenant: str, id: str, number: int) -> bool:
         """Deletes one, for good; False when there is none. Its number is not used again."""
 
-    def count(self, tenant: str, *, status: str, workflow: str | None, most: int) -> int:
-        """Executions that have a status, of one workflow or of all; counted up to `most`."""
+    def running(self, tenant: str, *, workflow: str | None, most: int) -> list[str]:
+        """Ids of executions that run, of one workflow or of all; `most` at most. What changed just now may be missing."""
 
     def page(
         self, tenant: str, *, workflow: str | None, status: str | None, limit: int, before: str | None
