@@ -1,13 +1,24 @@
-"""AWS by moto, with clients of its own and no credentials of whoever runs the tests."""
+"""AWS by moto, with clients of its own and no credentials of whoever runs the tests.
+
+Tables are as the local cloud mends them, but for their streams: a transaction copies no tables, an expression is parsed once.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
 import pytest
+
+from infra.local.moto_patches import tables, updates
+from infra.local.moto_patches.registry import PATCHES, install
+
+_TABLES = [
+    one for one in PATCHES
+    if one.replacement.__module__ in (tables.__name__, updates.__name__) and one.replacement is not tables.one_at_a_time
+]  # fmt: skip
 
 
 @functools.cache
@@ -31,7 +42,8 @@ def moto_aws(patch: pytest.MonkeyPatch) -> Iterator[None]:
     patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     patch.delenv("AWS_PROFILE", raising=False)
     clients.forget()
-    with mock_aws():
+    with mock_aws(), ExitStack() as stack:
+        install(stack, _TABLES)
         cast(Any, boto3).DEFAULT_SESSION = _session()
         yield
     clients.forget()

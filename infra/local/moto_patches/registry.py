@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -73,9 +73,9 @@ def fingerprint(target: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:12]
 
 
-def install(stack: ExitStack) -> None:
-    """Put every replacement in place; closing `stack` puts the originals back."""
-    for item in PATCHES:
+def install(stack: ExitStack, patches: Iterable[Patch] | None = None) -> None:
+    """Put every replacement in place, or these; closing `stack` puts the originals back."""
+    for item in PATCHES if patches is None else patches:
         owner, name = resolve(item.target)
         inherited = name not in vars(owner)
         original = inspect.getattr_static(owner, name)

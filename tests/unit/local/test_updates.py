@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
-import pytest
+import boto3
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
@@ -14,7 +15,7 @@ from infra.local.moto_patches.loading import load_interpreter
 load_interpreter()
 
 from infra.local.moto_patches import updates  # noqa: E402
-from infra.local.moto_patches.registry import PATCHES, resolve  # noqa: E402
+from infra.local.moto_patches.registry import PATCHES, install  # noqa: E402
 
 ITEM = {
     "pk": {"S": "a"}, "n": {"N": "5"}, "txt": {"S": "x"}, "bag": {"SS": ["p", "q"]}, "seq": {"L": [{"N": "1"}, {"N": "2"}, {"N": "3"}]},
@@ -39,32 +40,28 @@ CONDITIONS = [
 ]  # fmt: skip
 
 
-def outcome(update: str, condition: str, item: dict[str, Any]) -> Any:
+def outcome(client: Any, update: str, condition: str) -> Any:
     """The item after the update, or how it was refused."""
-    import boto3
-
     used = f"{update} {condition}"
     given = {
         "ExpressionAttributeNames": {name: real for name, real in NAMES.items() if name in used},
         "ExpressionAttributeValues": {name: value for name, value in VALUES.items() if name in used},
         "ConditionExpression": condition,
     }  # fmt: skip
-    client = boto3.client("dynamodb", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="a")
-    client.put_item(TableName="t", Item=item)
+    client.put_item(TableName="t", Item=ITEM)
     try:
         client.update_item(
-            TableName="t", Key={"pk": item["pk"]}, UpdateExpression=update, **{name: value for name, value in given.items() if value}
+            TableName="t", Key={"pk": ITEM["pk"]}, UpdateExpression=update, **{name: value for name, value in given.items() if value}
         )
     except ClientError as error:
         return error.response["Error"]
     except Exception as error:  # moto's own, where it has no answer
         return type(error), str(error)
-    return client.get_item(TableName="t", Key={"pk": item["pk"]})["Item"]
+    return client.get_item(TableName="t", Key={"pk": ITEM["pk"]})["Item"]
 
 
-def table() -> None:
-    import boto3
-
+def table() -> Any:
+    """A client with an empty table."""
     client = boto3.client("dynamodb", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="a")
     client.create_table(
         TableName="t", KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}], BillingMode="PAY_PER_REQUEST",
@@ -74,6 +71,7 @@ def table() -> None:
             "Projection": {"ProjectionType": "ALL"},
         }],
     )  # fmt: skip
+    return client
 
 
 def outcomes(cases: list[tuple[str, str]]) -> Iterator[dict[tuple[str, str, int], Any]]:
@@ -81,14 +79,10 @@ def outcomes(cases: list[tuple[str, str]]) -> Iterator[dict[tuple[str, str, int]
     mine = [one for one in PATCHES if one.replacement.__module__ == updates.__name__]
     assert len(mine) == 7
     for patches in ([], mine):
-        with pytest.MonkeyPatch.context() as patched, mock_aws():
-            for one in patches:
-                owner, name = resolve(one.target)
-                original = vars(owner)[name]
-                new = one.replacement(original) if one.wraps else one.replacement
-                patched.setattr(owner, name, classmethod(new) if isinstance(original, classmethod) else new)
-            table()
-            yield {(update, condition, turn): outcome(update, condition, ITEM) for update, condition in cases for turn in (1, 2)}
+        with ExitStack() as stack, mock_aws():
+            install(stack, patches)
+            client = table()
+            yield {(update, condition, turn): outcome(client, update, condition) for update, condition in cases for turn in (1, 2)}
 
 
 def test_an_update_changes_what_it_changes_in_moto():
