@@ -103,6 +103,7 @@ class Progress:
     runs: dict[tuple[str, tuple[int, ...]], StepRun] = field(default_factory=dict)
     depth: dict[str, int] = field(default_factory=dict)
     steps: dict[str, Step] = field(default_factory=dict)
+    entered: dict[str, set[tuple[int, ...]]] = field(default_factory=dict)  # iterations, by the innermost loop
     rollback: StepRun | None = None  # the undoing that the execution started itself; its steps are those of the child
 
     def __post_init__(self) -> None:
@@ -140,14 +141,15 @@ class Progress:
     def peek(self, step: str, iteration: tuple[int, ...] = ()) -> StepRun | None:
         return self.runs.get((step, iteration))
 
+    def enter(self, loop: str, iteration: tuple[int, ...]) -> None:
+        """Notes that an iteration has begun, which may come to no step at all."""
+        self.entered.setdefault(loop, set()).add(iteration)
+
     def iterations(self, loop: str, outer: tuple[int, ...]) -> list[int]:
         """The indexes of a loop's iterations that have been seen, inside of the iteration `outer` around the loop."""
-        inner = {step.id for group in self.steps[loop].inner() for step in group}
-        found = {
-            iteration[len(outer)] for step, iteration in self.runs
-            if step in inner and len(iteration) > len(outer) and iteration[: len(outer)] == outer
-        }
-        return sorted(found)
+        depth, inner = len(outer), {step.id for group in self.steps[loop].inner() for step in group}
+        found = {one for step, one in self.runs if step in inner} | self.entered.get(loop, set())
+        return sorted({one[depth] for one in found if len(one) > depth and one[:depth] == outer})
 
     def skip_before(self, started: StepRun) -> None:
         """A step starts once those that it depends on are settled: one that has not run by then is skipped."""
@@ -225,6 +227,9 @@ class Undone(Progress):
             known = self.steps[step]
             self.runs[step, place] = StepRun(step, known.label, known.type, place, position=known.at, path=self.path)
         return self.runs[step, place]
+
+    def enter(self, loop: str, iteration: tuple[int, ...]) -> None:
+        """What is not undone is not shown."""
 
     def skip_before(self, started: StepRun) -> None:
         """What is not undone is not shown."""

@@ -57,6 +57,8 @@ class Tracker:
         changed = False
         for visit in self._timeline.feed(events):
             origin = self._origins.get(visit.state)
+            if loops := self._loops(visit):
+                self._progress.enter(loops[-1][0], tuple(index for _, index in loops))
             if origin is not None and origin.role == PART:
                 self._note_part(visit)
                 continue
@@ -64,7 +66,7 @@ class Tracker:
                 self._follow(visit)
                 changed = True
             elif origin is not None and self._progress.shows(origin.step) and not says_nothing(visit, origin.role):
-                run = self._progress.run(origin.step, self._iteration(visit))
+                run = self._progress.run(origin.step, tuple(index for _, index in loops))
                 self._apply(visit, origin.role, run)
                 self._note_children(visit, run)
                 self._progress.skip_before(run)
@@ -103,14 +105,15 @@ class Tracker:
         """The step whose failure ended the execution; see `aslant.history.steps.culprit`."""
         return culprit(self._failures, error, message, step)
 
-    def _iteration(self, visit: StateVisit) -> tuple[int, ...]:
+    def _loops(self, visit: StateVisit) -> list[tuple[str, int]]:
+        """The loops around a visit, each with the iteration's index."""
         loops = []
         for state, index in visit.path:
             origin = self._origins.get(state)
             step = self._progress.steps.get(origin.step) if origin is not None else None
             if step is not None and step.type == "foreach":
-                loops.append(index)
-        return tuple(loops)
+                loops.append((step.id, index))
+        return loops
 
     def _apply(self, visit: StateVisit, role: str, run: StepRun) -> None:
         if run.started is None or role == "step" and visit.started < run.started:

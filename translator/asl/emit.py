@@ -122,7 +122,7 @@ def _states_of(machine: Machine, block: Block, run: Run, following: str | None, 
     if not may_fail(step.when):
         machine.total.add(name)
     if writer.deferred.expressions:
-        return tasks.evaluate_state(machine, block, run, writer.deferred, name, following)
+        return tasks.evaluate_state(machine, block, run, writer.deferred, name, following, role="condition")
     return name
 
 

@@ -265,9 +265,12 @@ def fail_state(machine: Machine, block: Block, step: Step) -> tuple[str, str]:
 
 
 def evaluate_state(
-    machine: Machine, block: Block, run: Run, deferred: Deferred, main: str, following: str | None, *, passed: bool = False
+    machine: Machine, block: Block, run: Run, deferred: Deferred, main: str, following: str | None, *, passed: bool = False,
+    role: str = "evaluate",
 ) -> str:
     """A state before the step's `main` one, for what JSONata cannot say. Its input passes through.
+
+    With the role `condition` it is not said that the step comes next.
 
     `following` is where the workflow goes on when this fails and the step's failures are taken that way. With `passed` the
     values go to a function, so that they may be claims.
@@ -288,7 +291,7 @@ def evaluate_state(
     if catch:
         state["Catch"] = catch
     state["Next"] = main
-    return machine.add(block, step, "evaluate", state, "evaluate")
+    return machine.add(block, step, role, state, "evaluate")
 
 
 def record_state(machine: Machine, block: Block, run: Run, following: str | None) -> str:

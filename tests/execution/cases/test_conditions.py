@@ -101,3 +101,25 @@ def test_a_default_of_the_wrong_type_is_refused_in_every_dialect(dialect: str) -
     text = spelled("inputs: {n: {type: integer, default: '5'}}\nsteps: [{id: a, type: transform, config: {expression: '1'}}]", dialect)
     found = errors_of(text, whole=True)
     assert [one.code for one in found] == ["G025"]
+
+
+ASKED = """
+    name: asked
+    inputs: {s: {type: string, default: a}}
+    steps:
+      - {id: k_skill, type: skill, when: CONDITION, config: {skill: echo}}
+      - {id: k_wait, type: wait, when: CONDITION, seconds: 1}
+      - {id: k_choice, type: choice, when: CONDITION, cases: [{name: a, when: "true"}]}
+      - {id: k_parallel, type: parallel, when: CONDITION, branches: [{steps: [{id: in_p, type: skill, config: {skill: echo}}]}]}
+      - {id: k_loop, type: foreach, when: CONDITION, items: [1], steps: [{id: in_l, type: skill, config: {skill: echo}}]}
+      - {id: loop, type: foreach, items: [1, 2], steps: [{id: inner, type: skill, when: CONDITION, config: {skill: echo}}]}
+      - {id: same, type: foreach, items: [1, 2], steps: [{id: native, type: skill, when: "input.s == 'b'", config: {skill: echo}}]}
+"""
+
+
+def test_what_a_condition_passes_by_is_told_as_skipped_whoever_evaluates_it(skills: Skills) -> None:
+    result = start(compiled(ASKED.replace("CONDITION", json.dumps("matches(input.s, '^b')"))))
+    assert result.status == "completed" and skills.calls == []
+    told = {one.label: str(one.status) for one in result.steps}
+    assert {label for label, status in told.items() if status != "skipped"} == {"loop", "same"}
+    assert {"inner[0]", "inner[1]", "native[0]", "native[1]", "in_p"} < set(told)

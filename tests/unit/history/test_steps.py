@@ -24,7 +24,7 @@ STATES: dict[str, Any] = {
     "a evaluate": {"step": "a", "role": "evaluate"}, "a": {"step": "a", "role": "step"},
     "loop": {"step": "loop", "role": "step"}, "x": {"step": "x", "role": "step"}, "x when": {"step": "x", "role": "condition"},
     "y": {"step": "y", "role": "step"}, "z": {"step": "z", "role": "step"}, "clean": {"step": "clean", "role": "step"},
-    "limit": {"step": "", "role": "fork"},
+    "limit": {"step": "", "role": "fork"}, "a asks": {"step": "a", "role": "condition"}, "x asks": {"step": "x", "role": "condition"},
 }
 
 
@@ -77,6 +77,32 @@ def test_a_loop_as_it_goes_on() -> None:
     assert statuses(history) == {
         ("a", ()): "completed", ("loop", ()): "completed", ("x", (0,)): "completed", ("x", (1,)): "skipped",
         ("y", (0,)): "completed", ("y", (1,)): "completed", ("z", ()): "skipped", ("clean", ()): "skipped",
+    }
+
+
+def test_a_condition_that_a_function_evaluates_does_not_begin_its_step() -> None:
+    rows = [
+        (0, "ExecutionStarted"), (0, "TaskStateEntered", {"name": "a asks"}), (2, "TaskStateExited", {"name": "a asks"}),
+        (3, "ChoiceStateEntered", {"name": "x when"}), (4, "ChoiceStateExited", {"name": "x when"}),
+        (5, "MapStateEntered", {"name": "loop"}), (6, "MapStateStarted", {}),
+    ]  # fmt: skip
+    assert statuses(of(*rows[:5])) == {}
+    history = of(*rows)
+    assert statuses(history) == {("a", ()): "skipped", ("loop", ()): "running"}
+    assert [one.status for one in native_records(history, run=1, known=(), at=7) if one.step == "a"] == ["skipped"]
+    failing = of(*rows[:2], (2, "TaskFailed", {"error": "ExpressionError", "cause": "why"}), (3, "TaskStateExited", {"name": "a asks"}))
+    assert (failing.seen["a", ()].status, failing.seen["a", ()].error) == ("failed", "ExpressionError")
+
+
+def test_iterations_that_come_to_no_step_are_known() -> None:
+    history = of(
+        *LOOP[:9], (8, "ChoiceStateEntered", {"name": "x when"}), (10, "ChoiceStateExited", {"name": "x when"}),
+        (9, "TaskStateEntered", {"name": "x asks"}), (12, "TaskStateExited", {"name": "x asks"}),
+        (13, "MapStateExited", {"name": "loop"}),
+    )  # fmt: skip
+    history.finish(completed=True, at=START)
+    assert {place: status for place, status in statuses(history).items() if place[1]} == {
+        (step, (index,)): "skipped" for step in "xy" for index in (0, 1)
     }
 
 

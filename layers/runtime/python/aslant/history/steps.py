@@ -7,7 +7,7 @@ skipped, and failures that happened before or after a function ran.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
@@ -141,8 +141,14 @@ def error_of(error: str | None, cause: str | None) -> str:
 
 
 def says_nothing(visit: StateVisit, role: str) -> bool:
-    """Whether a visit does not tell how its step ended. An expression that fails, of `when` for one, is the step's failure."""
-    return role in _SILENT and not (visit.status == "failed" and visit.type in ("Choice", "Pass", "Wait"))
+    """Whether a visit does not tell how its step ended. An expression that fails, of `when` for one, is the step's failure,
+    whether the machine itself or a function evaluates it.
+    """
+    if role not in _SILENT:
+        return False
+    if visit.status == "failed" and visit.type in ("Choice", "Pass", "Wait"):
+        return False
+    return not (role == "condition" and visit.type == "Task" and visit.status in ("caught", "failed", "timed_out"))
 
 
 def failed_branch(visit: StateVisit) -> Mapping[str, str] | None:
@@ -171,6 +177,7 @@ class StepHistory:
     error: str = ""  # what the execution itself ended with
     cause: str = ""
     _choices: dict[tuple[tuple[str, int], ...], StateVisit] = field(default_factory=dict)  # the latest one, by place
+    _entered: dict[tuple[str, ...], set[tuple[int, ...]]] = field(default_factory=dict)  # iterations, by the loops around
 
     @classmethod
     def of(
@@ -218,10 +225,13 @@ class StepHistory:
 
     def iteration(self, visit: StateVisit) -> tuple[int, ...]:
         """The indexes of the loops around a visit; a Map that only limits how many branches run is none."""
-        return tuple(
-            index for state, index in visit.path
+        return tuple(index for _, index in self._loops(visit))
+
+    def _loops(self, visit: StateVisit) -> list[tuple[str, int]]:
+        return [
+            (step, index) for state, index in visit.path
             if (step := self.states.get(state, _NONE)["step"]) in self.steps and self.steps[step]["type"] == "foreach"
-        )  # fmt: skip
+        ]  # fmt: skip
 
     def _of(self, step: str, iteration: tuple[int, ...]) -> SeenStep:
         facts = self.steps[step]
@@ -230,16 +240,9 @@ class StepHistory:
             self.seen[key] = SeenStep(step, facts["type"], key[1])
         return self.seen[key]
 
-    def _iterations(self, loops: Sequence[str]) -> Iterator[tuple[int, ...]]:
-        """The iterations of nested loops that have been seen; the one of no loop."""
-        if not loops:
-            yield ()
-            return
-        depth = len(loops)
-        yield from sorted({
-            one.iteration[:depth] for one in self.seen.values()
-            if len(one.iteration) >= depth and self.steps[one.step].get("loops", [])[:depth] == list(loops)
-        })  # fmt: skip
+    def _iterations(self, loops: Sequence[str]) -> Sequence[tuple[int, ...]]:
+        """The iterations of nested loops that have been entered; the one of no loop."""
+        return sorted(self._entered.get(tuple(loops), ())) if loops else [()]
 
     def _note_end(self, event: Mapping[str, Any]) -> None:
         for key, details in event.items():
@@ -251,6 +254,8 @@ class StepHistory:
         step, role = facts["step"], facts["role"]
         if visit.ended is None and visit.retries == 0:
             self._choose(visit, step)
+            if loops := self._loops(visit):
+                self._entered.setdefault(tuple(loop for loop, _ in loops), set()).add(tuple(index for _, index in loops))
         if step not in self.steps or says_nothing(visit, role):
             return False
         one = self._of(step, self.iteration(visit))
