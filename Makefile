@@ -67,6 +67,7 @@ fuzz: .venv/.ready tests/fuzz/node/node_modules/.ready
 	$(RUN) -m tests.fuzz.workflows --cases 2000 --seed $(SEED)
 	$(RUN) -m tests.fuzz.graphs --runs 100000 --seed $(SEED)
 	EXAMPLES=2000 $(RUN) -m pytest --timeout 3600 tests/fuzz/test_steps.py
+	TIMES=20 $(RUN) -m pytest --timeout 3600 $$(grep -rl --include='test_*.py' 'from tests.examples import' tests)
 
 bench: .venv/.ready
 	$(RUN) -m tests.bench

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aslant.errors import StepInProgress
 from aslant.executions.records import Failure, StepRecord
 from aslant.leases import Clock, Lease
+from tests.examples import few
 from tests.faults.steps.support import KEY
 from tests.unit.runtime.fakes import MemorySteps
 
@@ -102,7 +103,7 @@ MOVES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@few(100)
 @given(st.lists(MOVES, max_size=40))
 def test_any_interleaving(moves: list[tuple[int, str]]) -> None:
     world = World()

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.examples import few
 from tests.unit.asl.workflows import workflows
 from translator.asl.block import Origin
 from translator.asl.check import check_limits, check_machine
@@ -23,7 +24,7 @@ from translator.graph.scope import Graph, build_graph
 from translator.pipeline import Compilation, Source, compile_source, compile_sources
 
 ROOT = Path(__file__).parents[3]
-SOME = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SOME = few(25, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def compiled(data: Any) -> Compilation:
@@ -164,7 +165,7 @@ def test_every_mutant_is_found() -> None:
     assert unseen == []
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@few(20, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(workflows(depth=1), st.integers(0, 10**6))
 def test_a_lost_state_is_found_in_any_machine(data: dict[str, Any], number: int) -> None:
     result = compiled(data)

@@ -7,7 +7,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aslant import keys
@@ -16,6 +16,7 @@ from aslant.adapters.execution_items import columns, indexed, key_of
 from aslant.errors import ValidationError
 from aslant.executions.listing import listed
 from aslant.executions.records import Execution, Run
+from tests.examples import few
 from tests.unit.executions.conftest import fresh_table
 from tests.unit.executions.memory import T0, MemoryExecutions
 
@@ -103,7 +104,7 @@ def test_cursors_of_something_else():
 IDS = st.sampled_from(["a", "a#", "a%", "a%23", "a#b", "a#b#", "b", "b#execution#a", "é", "日本", "a.", "a~", "%25", "", "a\u0000"])
 
 
-@settings(max_examples=60, deadline=None)
+@few(30)
 @given(
     st.lists(st.tuples(IDS, IDS, st.integers(0, 2), st.sampled_from(["failed", "completed"]), IDS), max_size=25),
     st.integers(1, 7), st.data(),
@@ -141,7 +142,7 @@ def crowded(shared_aws):
     return store
 
 
-@settings(max_examples=15, deadline=None)
+@few(8)
 @given(st.sampled_from(HOSTILE), st.sampled_from(HOSTILE), st.sampled_from(HOSTILE))
 def test_nothing_is_reachable_from_another_tenant(crowded, tenant, id, other):
     """Whatever a tenant reads or changes is its own, though others have the same ids and ids that look like keys."""

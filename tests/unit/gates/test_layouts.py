@@ -8,6 +8,7 @@ import pytest
 
 from tests.bench.drawn import definition, drawn
 from tests.bench.simulator import ancestors, order_of
+from tests.examples import TIMES
 from tests.unit.graph.scopes import scope_of
 from translator.graph.arranging import arranged
 from translator.graph.strategies.layout import Layout
@@ -25,7 +26,7 @@ def layout_of(preds: list[list[int]], strategy: str = "exact") -> Layout:
 
 def test_tokens_and_tree_keep_exactly_the_order() -> None:
     draw = random.Random(3)
-    for _ in range(150):
+    for _ in range(40 * TIMES):
         preds = drawn(draw, 25)
         assert order_of(layout_of(preds)) == ancestors(preds), preds
 
@@ -33,7 +34,7 @@ def test_tokens_and_tree_keep_exactly_the_order() -> None:
 def test_values_go_along_tokens_that_lead_from_where_they_are_to_who_reads_them() -> None:
     draw = random.Random(4)
     hops = 0
-    for _ in range(100):
+    for _ in range(30 * TIMES):
         preds = drawn(draw, 20)
         layout = layout_of(preds)
         routes, before = Routes(layout), ancestors(preds)

@@ -11,11 +11,12 @@ import pytest
 
 from tests.bench.drawn import definition, drawn, expected
 from tests.bench.machines import GATE, Machine, Run
+from tests.examples import TIMES
 from translator.asl.check import check_machine
 from translator.diagnostics import Findings
 from translator.pipeline import Compilation, Source, compile_source, compile_sources
 
-GRAPHS = 80
+GRAPHS = 40 * TIMES
 
 
 def check_one(draw: random.Random, strategy: str = "exact", runs: int = 4) -> None:
@@ -94,7 +95,7 @@ def check_turns(draw: random.Random, limit: int) -> None:
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_so_many_steps_run_at_once_and_no_place_stays_free(limit: int) -> None:
-    for seed in range(30):
+    for seed in range(12 * TIMES):
         check_turns(random.Random(seed), limit)
 
 

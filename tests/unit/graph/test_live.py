@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from itertools import chain, combinations, product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import few
 from tests.unit.graph.scopes import Spec, dags, scope_of
 from translator.diagnostics import Findings
 from translator.graph.scope import Live, Scope, build_graph
@@ -59,7 +60,7 @@ def holds(live: Live, taken: Taken, running: set[int]) -> bool:
     return live is None or any(choice in running and name in taken[choice] for choice, name in live)
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@few(40, derandomize=True)
 @given(routed())
 def test_a_step_runs_just_when_one_of_its_outcomes_is_taken(case: tuple[list[Spec], dict[int, str]]) -> None:
     specs, choices = case
@@ -70,7 +71,7 @@ def test_a_step_runs_just_when_one_of_its_outcomes_is_taken(case: tuple[list[Spe
             assert holds(scope.live[step], taken, running) == (step in running), (step, scope.live[step], taken)
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@few(40, derandomize=True)
 @given(routed())
 def test_what_is_said_of_two_steps_is_so(case: tuple[list[Spec], dict[int, str]]) -> None:
     specs, choices = case

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import few
 from tests.unit.graph.scopes import Spec, ancestors, dags, leaves, most_at_once, ordered, scope_of, series_parallel
 from translator.graph.regions import decompose, width
 from translator.graph.strategies.layout import Branches, Leaf, Series
 from translator.graph.strategies.layout import leaves as steps_of
 
-FEW = settings(max_examples=300, deadline=None, derandomize=True)
+FEW = few(80, derandomize=True)
 
 
 def chain(count: int) -> list[Spec]:

@@ -8,10 +8,11 @@ import threading
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.local.jsonata_engine import MISSING, JsonataError, NotJson, Undefined, evaluate, to_engine
+from tests.examples import few
 
 DATA = {"l": [3, 1, None, 2], "o": {"a": {"b": [1, 2]}, "n": None, "s": "text"}, "rows": [{"k": 2}, {"k": 1}], "n": None}
 
@@ -76,7 +77,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@few(60)
 @given(JSON)
 def test_any_value_comes_back_as_it_went_in(data):
     assert value("$v", {"v": data}) == data

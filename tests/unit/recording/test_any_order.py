@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aslant.executions.records import Execution, Run
 from aslant.notices import read_notice
 from aslant.recording import Recorder
+from tests.examples import few
 from tests.unit.recording.fakes import MACHINE, T0, FakeMachines, FakeReleases, FakeTimers, MemoryStore, arn
 from tests.unit.recording.flow import RELEASE, history, notice
 
@@ -58,7 +59,7 @@ def stories(draw: st.DrawFn) -> tuple[list[str], list[dict[str, Any]], bool]:
     return runs, [every[index] for index in order], child
 
 
-@settings(max_examples=300, deadline=None)
+@few(60)
 @given(stories())
 def test_any_order_ends_the_same(story: tuple[list[str], list[dict[str, Any]], bool]) -> None:
     runs, events, child = story

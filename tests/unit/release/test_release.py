@@ -7,10 +7,11 @@ import textwrap
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from aslant.history.steps import StepHistory
 from aslant.releases import Release, dependents
+from tests.examples import few
 from tests.unit.asl.workflows import workflows
 from translator.pipeline import Source, compile_sources
 from translator.release import release_of
@@ -198,7 +199,7 @@ def test_what_an_iteration_stands_for_is_in_the_hashes_of_what_is_inside() -> No
         assert same["steps"]["a"]["hash"] == base["steps"]["a"]["hash"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@few(20, suppress_health_check=[HealthCheck.too_slow])
 @given(workflows())
 def test_facts_of_any_workflow_fit_together(data: dict) -> None:  # type: ignore[type-arg]
     compiled = compile_sources([Source(json.dumps(data), "w.json")])[0]

@@ -32,7 +32,7 @@ from aslant.adapters.dynamo_triggers import DynamoSubscriptions
 from aslant.adapters.s3_artifacts import S3Artifacts
 from aslant.analytics import Tally
 from aslant.audit import AuditRecord
-from aslant.catalog import DefinitionRecord, WorkflowRecord
+from aslant.catalog import Change, DefinitionRecord, WorkflowRecord
 from aslant.configs.guard import CircuitBreaker
 from aslant.errors import BudgetExceeded, CircuitOpen, NotFoundError
 from aslant.event_log import Connection
@@ -83,7 +83,7 @@ def places() -> list[Place]:
 
     def define(tenant: str) -> None:
         made = WorkflowRecord(tenant, WORKFLOW, tenant, "draft", "1.0.0", "ann", AT, AT, 1)
-        definitions.write(None, made, DefinitionRecord(WORKFLOW, "1.0.0", tenant, "steps", "h", "ann", AT))
+        definitions.write(Change(None, made, DefinitionRecord(WORKFLOW, "1.0.0", tenant, "steps", "h", "ann", AT)))
 
     def defined(tenant: str) -> list[str]:
         record, text = definitions.read(tenant, WORKFLOW), definitions.definition(tenant, WORKFLOW, "1.0.0")

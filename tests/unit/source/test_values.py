@@ -7,9 +7,10 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import few
 from translator.diagnostics import Findings, Position
 from translator.source import Map, Seq, load, plain, position_of
 
@@ -66,7 +67,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@few(80, derandomize=True)
 @given(st.dictionaries(KEYS.filter(lambda key: key != "<<"), VALUES, max_size=4), st.sampled_from([None, 1, "\t"]))
 def test_json_is_read_as_it_was_written(data: Any, indent: Any) -> None:
     loaded = plain(read(json.dumps(data, indent=indent)))
@@ -77,13 +78,13 @@ def test_json_is_read_as_it_was_written(data: Any, indent: Any) -> None:
 PRINTABLE = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\x85\n\t", exclude_characters="\ufffe\uffff"))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@few(80, derandomize=True)
 @given(st.dictionaries(PRINTABLE.filter(lambda text: len(text) < 40), PRINTABLE, max_size=4))
 def test_json_that_keeps_its_characters(data: dict[str, str]) -> None:
     assert plain(read(json.dumps(data, ensure_ascii=False))) == data
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@few(80, derandomize=True)
 @given(st.text() | st.binary() | st.text("ab:- \n\t{}[],'\"&*!|>%@`#?\\0"))
 def test_any_text_gives_data_or_findings(text: str | bytes) -> None:
     findings = Findings()

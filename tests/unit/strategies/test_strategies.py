@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.bench.simulator import Simulator, ancestors, ideal, order_of
+from tests.examples import few
 from translator.graph.strategies.choice import STRATEGIES, arrange
 from translator.graph.strategies.dag import CycleError
 from translator.graph.strategies.layout import Branches, Layout, Leaf, Series, leaves, nodes, transitions
@@ -57,7 +58,7 @@ def durations(preds: Preds) -> st.SearchStrategy[list[float]]:
     return st.lists(st.integers(0, 50).map(float), min_size=len(preds), max_size=len(preds))
 
 
-@settings(max_examples=200, deadline=None)
+@few(60)
 @given(st.data(), graphs(), st.sampled_from(STRATEGIES), st.booleans())
 def test_order_is_kept_and_nothing_waits_for_ever(data: st.DataObject, preds: Preds, name: str, vocal: bool) -> None:
     hints, real = data.draw(durations(preds)), data.draw(durations(preds))
@@ -78,7 +79,7 @@ def test_order_is_kept_and_nothing_waits_for_ever(data: st.DataObject, preds: Pr
         assert run.makespan == shortest
 
 
-@settings(max_examples=80, deadline=None)
+@few(40)
 @given(trees(), st.sampled_from(["exact", "auto", "barriers", "hinted"]))
 def test_series_parallel_graphs_need_nothing_but_their_parallels(graph: tuple[Preds, int], name: str) -> None:
     preds, parallels = graph
@@ -88,7 +89,7 @@ def test_series_parallel_graphs_need_nothing_but_their_parallels(graph: tuple[Pr
     assert order_of(layout) == ancestors(preds)
 
 
-@settings(max_examples=80, deadline=None)
+@few(40)
 @given(graphs(), st.data())
 def test_no_strategy_enters_more_states_than_it_promises(preds: Preds, data: st.DataObject) -> None:
     hints = data.draw(durations(preds))
@@ -102,7 +103,7 @@ def test_no_strategy_enters_more_states_than_it_promises(preds: Preds, data: st.
     assert not arrange(preds, "auto", hints, express=True).tokens
 
 
-@settings(max_examples=80, deadline=None)
+@few(40)
 @given(graphs(), st.sampled_from(STRATEGIES), st.integers(1, 4), st.booleans(), st.data())
 def test_at_most_so_many_steps_run_at_once(preds: Preds, name: str, limit: int, express: bool, data: st.DataObject) -> None:
     layout = arrange(preds, name, data.draw(durations(preds)), limit, express=express)
@@ -114,7 +115,7 @@ def test_at_most_so_many_steps_run_at_once(preds: Preds, name: str, limit: int, 
         assert not layout.slots and not layout.tokens
 
 
-@settings(max_examples=60, deadline=None)
+@few(40)
 @given(graphs(), st.sampled_from(EXACT), st.data())
 def test_every_token_is_needed(preds: Preds, name: str, data: st.DataObject) -> None:
     """A layout without one of its tokens has lost order: the checks here would see a token that was forgotten."""
@@ -126,7 +127,7 @@ def test_every_token_is_needed(preds: Preds, name: str, data: st.DataObject) -> 
         assert order_of(other) != ancestors(preds)
 
 
-@settings(max_examples=30, deadline=None)
+@few(30)
 @given(graphs(), st.sampled_from(STRATEGIES))
 def test_equal_graphs_have_equal_layouts(preds: Preds, name: str) -> None:
     hints = [1.0 + step % 3 for step in range(len(preds))]
