@@ -198,9 +198,10 @@ def child_failures(
         if reaction.action == "escalate":
             return ask(machine, block, run, reaction, error, query(f"${variable}.cause"), following)
         if reaction.action == "continue":
-            assign: dict[str, Any] = machine.entry(block, step)
-            for slot, name in machine.variables.own(step.id, block.frame):
-                assign[name] = {"status": "failed", "error": error}.get(slot.kind)
+            assign = {
+                name: {"status": "failed", "error": error}.get(slot.kind)
+                for slot, name in machine.variables.own(step.id, block.frame)
+            }
             return {"Next": machine.target(block, following)} | ({"Assign": assign} if assign else {})
         if block.fail is not None:
             return {"Next": block.fail[0], "Assign": hand_over(machine, block, step, error)}
@@ -223,7 +224,7 @@ def child_failures(
         choice["Assign"] = last["Assign"]
     return {
         "ErrorEquals": [TASK_FAILED],
-        "Assign": {variable: about | {"cause": CAUSE}},
+        "Assign": {variable: about | {"cause": CAUSE}} | machine.entry(block, step),  # later the input is the error
         **({"Output": _AS_BEFORE} if again else {}),
         "Next": machine.add(block, step, "join", choice, "why"),
     }

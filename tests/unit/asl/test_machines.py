@@ -250,3 +250,32 @@ def test_an_approval_without_a_message_asks_about_its_step() -> None:
     compilation = compiled({"dialect": "canonical", "name": "n", "steps": [{"id": "s", "name": "Ship {% it", "type": "approval"}]})
     config = compilation.definition["States"]["s"]["Arguments"]["Payload"]["config"]
     assert "Approve Ship" in config["message"] and not config["message"].startswith("{% it")
+
+
+def own_text(state: dict[str, Any]) -> str:
+    return json.dumps({key: value for key, value in state.items() if key not in ("Branches", "ItemProcessor")})
+
+
+@pytest.mark.parametrize("policy", [
+    {}, {"retry": {"max_attempts": 3, "delay": 1, "on": ["OtherError"]}},
+    {"on_failure": {"action": "retry", "max_retries": 1, "then": "continue"}}, {"on_failure": {"action": "escalate", "then": "continue"}},
+])  # fmt: skip
+@pytest.mark.parametrize("first", [
+    {"type": "workflow", "workflow": "kid"}, {"type": "skill", "config": {"skill": "x"}},
+    *({"type": "approval", "config": {"message": "?", "on_timeout": then, "escalate_to": ["ann"]}} for then in ("approve", "escalate")),
+])  # fmt: skip
+def test_the_item_is_taken_where_the_input_still_is_the_item(first: dict[str, Any], policy: dict[str, Any]) -> None:
+    last = {"id": "t", "type": "skill", "depends_on": ["c"], "config": {"skill": "x", "parameters": {"of": "{{ [item, index] }}"}}}
+    loop = {"id": "l", "type": "foreach", "items": [1, 2], "steps": [{"id": "c", **first, **policy}, last]}
+    handlers = [{"errors": ["ValueError"], "action": "continue"}]
+    kid = Source(json.dumps({"dialect": "canonical", "id": "kid", "steps": [{"id": "k", "type": "wait", "seconds": 1}]}), "kid.json")
+    data = {"dialect": "canonical", "id": "w", "error_handlers": handlers, "steps": [loop]}
+    (body,) = [
+        states for states in state_maps(compile_sources([Source(json.dumps(data), "w.json"), kid])[0].definition) if "t" in states
+    ]
+    after = [rule["Next"] for state in body.values() for rule in state.get("Catch", ()) if rule.get("Output") != "{% $states.input %}"]
+    after += [state["Next"] for state in body.values() if state["Type"] == "Task" and "Next" in state]
+    assert len(after) > 1
+    for name in after:
+        assert "$states.input.i" not in own_text(body[name])
+    assert any("$states.input.item" in own_text(state) for state in body.values())
