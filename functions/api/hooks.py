@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import math
+from collections.abc import Mapping
 from secrets import token_hex
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from aslant import bootstrap, clock, observability, webhooks
+from aslant import bootstrap, clock, observability, serving, webhooks
 from aslant.adapters import tenant_session
 from aslant.errors import NotFoundError, SecretNotFound
 from aslant.releases import WebhookFacts
@@ -31,13 +34,26 @@ def call(hook_id: str) -> Response[models.Hooked]:
         facts, secret = _known(settings, hook)
     except NotFoundError:  # who calls is not known yet, and learns nothing of what there is
         raise NotFoundError("there is no such webhook") from None
-    webhooks.check(facts, secret, headers, body, clock.now())
+    now = clock.now()
+    webhooks.check(facts, secret, headers, body, now)
+    delivery = _delivery(settings, hook, headers, body, now, facts["window"])
     started = bootstrap.executions(settings).start(
         hook.tenant, hook.workflow, webhooks.input_of(facts, body), user=webhooks.USER,
-        key=json.dumps(["webhook", hook.workflow, hook.trigger, webhooks.delivery(headers, body)]),
+        key=json.dumps(["webhook", hook.workflow, hook.trigger, delivery]),
         trigger={"type": "webhook", "id": hook.trigger},
     )  # fmt: skip
     return Response(status_code=202, content_type="application/json", body=models.Hooked(execution=started.id))
+
+
+def _delivery(
+    settings: Settings, hook: webhooks.Hook, headers: Mapping[str, str], body: bytes, now: float, window: float
+) -> str:
+    """The name of a delivery; that of the first one, when the same signed call comes again under another."""
+    name, signed = webhooks.delivery(headers, body)
+    digest = hashlib.sha256(json.dumps(["webhook", hook.workflow, hook.trigger, signed]).encode()).hexdigest()
+    keep = math.ceil(2 * window) + 1  # as long as its timestamp is taken, which may lie ahead
+    found = serving.repeats(settings).begin(hook.tenant, digest, name, now=int(now), lease=keep, keep=keep)
+    return name if found is None else found.asked
 
 
 def _known(settings: Settings, hook: webhooks.Hook) -> tuple[WebhookFacts, str]:

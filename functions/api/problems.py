@@ -17,7 +17,7 @@ from translator.reporting import summary
 
 MEDIA = "application/problem+json"
 _STATUS: Mapping[str, int] = {  # by the names of classes: another function's errors are known by those only
-    "BadParameter": 400, "NotOffered": 422,
+    "BadParameter": 400, "NotJson": 400, "NotOffered": 422,
     "AuthenticationError": 401, "AuthorizationError": 403, "NotFoundError": 404, "ConflictError": 409,
     "InvalidTransition": 409, "ApprovalClosed": 409, "PreconditionFailed": 412, "PayloadTooLarge": 413,
     "ValidationError": 422, "ExpressionError": 422, "RateLimited": 429, "NetworkError": 503, "StepTimeout": 503,
@@ -91,7 +91,7 @@ def of_request(error: RequestValidationError) -> Response[str]:
     parts = [{"code": str(one.get("type", "")), "detail": str(one.get("msg", "")), "pointer": _pointer(one.get("loc", ()))}
              for one in found]  # fmt: skip
     if unreadable:
-        return problem(400, "not_json", "the body is no JSON", parts)
+        return problem(400, "not_json", parts[0]["detail"], parts)
     return problem(422, "request_invalid", "; ".join(f"{one['pointer']}: {one['detail']}" for one in parts[:5]), parts)
 
 

@@ -13,6 +13,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from aslant.access import Caller
+from aslant.bodies import NotJson
 from aslant.errors import PreconditionFailed, ValidationError
 from aslant.settings import Settings
 from translator.nearest import nearest
@@ -103,11 +104,11 @@ def check_unchanged(router: APIGatewayHttpRouter, revision: int) -> None:
 
 
 def body_of(event: Any) -> str:
-    """A request's body as text. Raises ValidationError for what is no UTF-8."""
+    """A request's body as text. Raises NotJson for what is no UTF-8."""
     body = event.body or ""
     if not event.is_base64_encoded:
         return str(body)
     try:
         return base64.b64decode(body, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
-        raise ValidationError("the body is no UTF-8 text") from None
+        raise NotJson("the body is no UTF-8 text") from None

@@ -2,21 +2,21 @@
 
 In Lambda a process answers one request after another. The local service answers several at once in one process, where the
 resolver as it is mixes them: it keeps a request's event and context in attributes of classes and of itself, and builds the
-stack of middlewares of a route in the first request for it. Here each thread has its own, and all stacks are built at first. It
-also takes a body that Python's JSON reader refuses without a `JSONDecodeError` (no UTF-8, depth, digits) for a fault.
+stack of middlewares of a route in the first request for it. Here each thread has its own, and all stacks are built at first.
+Bodies are read by `aslant.bodies`, which refuses what the resolver's own reader mends or takes for a fault.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 from typing import Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
-from aslant.errors import ValidationError
-from aslant.values import read_json
+from aslant.bodies import NotJson, read_body
+from aslant.errors import InvalidInput
 from functions.api.request import body_of
 
 
@@ -25,13 +25,19 @@ class Event(APIGatewayProxyEventV2):
 
     @property
     def json_body(self) -> Any:
-        """The body's value; None without a body. Raises JSONDecodeError for what is no JSON."""
+        """The body's value; None without a body. Raises RequestValidationError, like the router for what fits no model."""
         try:
-            return read_json(body_of(self)) if self.body else None
-        except json.JSONDecodeError:
-            raise
-        except (ValueError, ValidationError) as error:
-            raise json.JSONDecodeError(str(error), "", 0) from None
+            return read_body(body_of(self)) if self.body else None
+        except NotJson as error:
+            raise RequestValidationError([{"type": "json_invalid", "loc": ("body",), "msg": str(error)}]) from None
+        except InvalidInput as error:
+            raise RequestValidationError([
+                {"type": "json_unfit", "loc": ("body", *_parts(pointer)), "msg": message} for pointer, message in error.problems
+            ]) from None  # fmt: skip
+
+
+def _parts(pointer: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
 class _Request(threading.local):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar, cast
@@ -14,8 +13,9 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from aslant import bootstrap, serving
 from aslant import triggers as starting
+from aslant.bodies import read_body
 from aslant.catalog import Increment, WorkflowRecord
-from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PreconditionFailed, StepError
+from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PreconditionFailed, StepError, ValidationError
 from aslant.installation import installed
 from functions.api import editing_models, models
 from functions.api.problems import InvalidBody, NotOffered
@@ -262,7 +262,7 @@ def _is_words(text: str) -> bool:
     if not text.lstrip().startswith("{"):
         return False
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
+        data = read_body(text)
+    except ValidationError:  # what it is, the reader of definitions says
         return False
     return isinstance(data, dict) and "description" in data and data.keys() <= editing_models.Words.model_fields.keys()

@@ -39,17 +39,19 @@ def read_json(text: str | bytes | bytearray) -> Json:
     `MAX_DEPTH` levels, NaN, infinities, numbers such as 1e400.
     """
     try:
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        value = json.loads(text, parse_constant=no_constant, parse_float=finite)
     except RecursionError:
         raise ValueError(f"nested more than {MAX_DEPTH} levels deep") from None
     return well_formed(value)
 
 
-def _no_constant(name: str) -> Json:
+def no_constant(name: str) -> Json:
+    """Refuses NaN and infinities, for json.loads."""
     raise ValueError(f"{name} is not JSON")
 
 
-def _finite(text: str) -> float:
+def finite(text: str) -> float:
+    """A number's value. Raises ValueError for one that a double cannot hold."""
     value = float(text)
     if math.isinf(value):
         raise ValueError(f"{text[:40]} is out of range")

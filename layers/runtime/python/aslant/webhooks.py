@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from aslant.bodies import read_body
 from aslant.errors import AuthenticationError, NotFoundError, ValidationError
 from aslant.releases import WebhookFacts
 
@@ -67,20 +68,20 @@ def check(facts: WebhookFacts, secret: str, headers: Mapping[str, str], body: by
         raise AuthenticationError(f"{facts['header']} is not the signature of this body")
 
 
-def delivery(headers: Mapping[str, str], body: bytes) -> str:
-    """What makes two deliveries the same one: the name that the caller gives it, else its contents and timestamp."""
-    for name in _DELIVERIES:
-        if given := headers.get(name, ""):
-            return given if len(given) <= _LONGEST_NAME else hashlib.sha256(given.encode("utf-8", "replace")).hexdigest()
-    return hashlib.sha256(headers.get(TIMESTAMP, "").encode() + b"." + body).hexdigest()
+def delivery(headers: Mapping[str, str], body: bytes) -> tuple[str, str]:
+    """What makes two deliveries the same one: its name, and a hash over what is signed.
+
+    The name is the caller's, which nothing signs: who sends a call that was signed once again may give it another one.
+    Without one, what is signed is the name.
+    """
+    signed = hashlib.sha256(headers.get(TIMESTAMP, "").encode() + b"." + body).hexdigest()
+    given = next((headers[name] for name in _DELIVERIES if headers.get(name)), signed)
+    return given if len(given) <= _LONGEST_NAME else hashlib.sha256(given.encode("utf-8", "replace")).hexdigest(), signed
 
 
 def input_of(facts: WebhookFacts, body: bytes) -> dict[str, Json]:
     """The input of the execution. Raises ValidationError for a body that is no JSON object."""
-    try:
-        data: Json = json.loads(body) if body.strip() else {}
-    except (ValueError, RecursionError):
-        raise ValidationError("the body is no JSON") from None
+    data: Json = read_body(body) if body.strip() else {}
     if not isinstance(data, dict):
         raise ValidationError("the body is no JSON object")
     return picked(facts["input"], facts["fields"], data) if facts["fields"] else {**facts["input"], **data}
