@@ -118,9 +118,11 @@ def indexes_of(run: Run) -> set[Slot]:
     """The indexes of the loops around a step that calls something or waits, which tell its iterations apart."""
     kind = STEP_TYPES.get(run.step.type) or INTERNAL.get(run.step.type)
     calls = kind is not None and not kind.native or run.step.type in ("workflow", "wait")
-    if not run.frame.loops or not (calls or any(not is_native(node) for node in expressions_of(run.step))):
-        return set()
-    return {Slot("item" if loop == UNDO_LOOP else "index", loop) for loop in run.frame.loops}
+    return _indexes(run.frame) if calls or any(not is_native(node) for node in expressions_of(run.step)) else set()
+
+
+def _indexes(frame: Frame) -> set[Slot]:
+    return {Slot("item" if loop == UNDO_LOOP else "index", loop) for loop in frame.loops}
 
 
 def find_direct(plan: Plan | None, variables: Variables) -> None:
@@ -152,6 +154,9 @@ def collect_reads(plan: Plan | None, variables: Variables) -> None:
         elif isinstance(here, Fork):
             for body in here.bodies:
                 _read_first(body, variables)
+                if body.frame.apart:  # the name of the execution that runs it tells iterations apart
+                    for slot in _sorted(_indexes(here.frame)):
+                        variables.read(slot, here.frame)
             stack.extend(body.plan for body in here.bodies)
         elif isinstance(here, Arms):
             for _, arm in here.arms:
@@ -163,8 +168,8 @@ def collect_reads(plan: Plan | None, variables: Variables) -> None:
             _read_arm(here.plan, variables)
             stack.append(here.plan)
         elif isinstance(here, Gate):
-            for loop in here.frame.loops:
-                variables.read(Slot("item" if loop == UNDO_LOOP else "index", loop), here.frame)
+            for slot in _sorted(_indexes(here.frame)):
+                variables.read(slot, here.frame)
 
 
 def _read_first(body: Body, variables: Variables) -> None:

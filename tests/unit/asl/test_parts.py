@@ -33,9 +33,18 @@ WIDE = [skill(f"s{n}", a=n) for n in range(300)]
 LAYERS = [skill(f"s{n}", *([f"s{k}" for k in range(n - n % 10 - 10, n - n % 10)] if n >= 10 else [])) for n in range(300)]
 DEEP = [{"id": "l", "type": "foreach", "items": [1, 2], "steps": LINE}]
 BOTH = [{"id": "p", "type": "parallel", "branches": [{"steps": LINE}, {"steps": [skill("other", a="x")]}]}]
+# Nothing in these loops asks for the indexes but the parts' own names.
+WAYS = [
+    {"id": f"s{n}", "type": "choice", "cases": [{"name": "a", "when": f"item == 'x{n}'"}],
+     **({"depends_on": [f"s{n - 1}"]} if n else {})}
+    for n in range(301)
+]  # fmt: skip
+NESTED = [{"id": "m", "type": "foreach", "items": [1], "steps": [{"id": "l", "type": "foreach", "items": ["a"], "steps": WAYS}]}]
 
 
-@pytest.mark.parametrize("steps", [LINE, WIDE, LAYERS, DEEP, BOTH], ids=["line", "wide", "layers", "deep", "both"])
+@pytest.mark.parametrize(
+    "steps", [LINE, WIDE, LAYERS, DEEP, BOTH, NESTED], ids=["line", "wide", "layers", "deep", "both", "nested"],
+)  # fmt: skip
 @pytest.mark.parametrize("more", [{}, {"finally": [skill("end")], "outputs": {"a": 1}}], ids=["", "finally"])
 def test_every_machine_keeps_the_limit(steps: list[dict[str, Any]], more: dict[str, Any]) -> None:
     result = compiled(steps, **more)
