@@ -16,7 +16,9 @@ from aslant.errors import AuthorizationError, ConflictError, NotFoundError, Step
 from aslant.events import Change, Event, change_of, events_of
 from aslant.executions import checkpoints
 from aslant.executions.checkpoints import StepEvent
+from aslant.executions.naming import arn_of, run_name
 from aslant.executions.records import Checkpoint, Execution, StepRecord
+from aslant.executions.states import FINAL
 from aslant.executions.store import ExecutionStore
 
 Json = Any
@@ -61,7 +63,7 @@ class Publisher:
         changes: list[tuple[int, Change]] = []
         for index, record in enumerate(records):
             try:
-                found += [(index, event) for event in events_of(record)]
+                found += [(index, event) for event in events_of(record) if not self._begins_too_late(event)]
                 change = change_of(record)
             except (KeyError, TypeError, ValueError) as error:
                 # Trying again would never help, and the shard would stand still for a day.
@@ -127,6 +129,20 @@ class Publisher:
             return event
         execution = self._execution(event.tenant, event.execution, int(event.payload.get("run") or 0))
         return replace(event, workflow=execution.workflow) if execution is not None else event
+
+    def _begins_too_late(self, event: Event) -> bool:
+        """Whether a step begins when the end of its execution has been told: a call was on its way when that was stopped."""
+        if event.type not in ("node_started", "node_retrying"):
+            return False
+        run = int(event.payload.get("run") or 1)
+        try:
+            found = self._execution(event.tenant, event.execution, run)
+        except StepError:
+            return False
+        if found is None or found.status not in FINAL | {"rolling_back"} or event.at <= (found.finished_at or found.changed_at):
+            return False
+        own = found.arn == arn_of(found.machine, run_name(found.id, found.run))  # not a run that undoes, or `finally`
+        return run < found.run or (own and run == found.run and found.status in FINAL)
 
     def _checkpoint(self, change: Change) -> None:
         """The checkpoint that is due after what happened to a step."""

@@ -40,13 +40,13 @@ def execute(args: argparse.Namespace) -> int:
     with connected(args) as target:
         id = target.execution(args.id).id
         log = serving.event_log(target.settings)
-        after, ended = "", 0.0
+        after, ended, shown = "", 0.0, ""
         details: list[dict[str, Any]] = []
         while True:
             over = target.executions.get(TENANT, id).status not in (*ACTIVE, "paused")
             found = list(log.read(TENANT, id, after))
             after = found[-1][0] if found else after
-            if not args.json:  # what the state machine did is recorded late: people read by time, machines by cursor
+            if not args.json:  # what the state machine did is told late: people read by time, machines by cursor
                 found.sort(key=lambda one: one[1]["timestamp"])
             for _, detail in found:
                 if args.json and not args.follow:
@@ -54,7 +54,8 @@ def execute(args: argparse.Namespace) -> int:
                 elif args.json:
                     print(json.dumps(detail, ensure_ascii=False), flush=True)
                 else:
-                    pictures.put([_line(detail)], sys.stdout)
+                    shown = max(shown, detail["timestamp"])
+                    pictures.put([_line(detail, shown)], sys.stdout)
             sys.stdout.flush()
             if over and not ended:
                 ended = time.monotonic()
@@ -66,11 +67,13 @@ def execute(args: argparse.Namespace) -> int:
     return FINE
 
 
-def _line(detail: dict[str, Any]) -> pictures.Line:
-    payload = detail["payload"]
+def _line(detail: dict[str, Any], now: str) -> pictures.Line:
+    """`now` is the time up to which was told: what comes to light later says itself when it was."""
+    payload, at = detail["payload"], detail["timestamp"]
     parts = [f"{name}={_text(payload[name])}" for name in _SHOWN if payload.get(name) not in (None, "", [])]
+    parts += [f"at={at}"] if at < now else []
     style = "red" if detail["event_type"].endswith(("_failed", "_timed_out")) else ""
-    return [(f"{detail['timestamp']}  ", "dim"), (f"{detail['event_type']:<22} ", style), (visible(" ".join(parts)), "")]
+    return [(f"{now}  ", "dim"), (f"{detail['event_type']:<22} ", style), (visible(" ".join(parts)), "")]
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aslant.history.joined import PART
-from aslant.history.steps import LAPSED, culprit, failed_branch, says_nothing
+from aslant.history.steps import HOLDERS, LAPSED, culprit, failed_branch, inside_of, says_nothing
 from aslant.history.steps import blamed as blamed
 from aslant.history.steps import error_of as error_of
 from aslant.history.steps import message_of as message_of
@@ -152,6 +152,9 @@ class Tracker:
                 run.error, run.message = branch["error"], branch["message"]
             else:
                 run.error, run.message = error_of(visit.error, visit.cause), message_of(visit.cause)
+            if not run.error and run.type in HOLDERS:
+                inner = inside_of(self._failures, run, self._inside)
+                run.error, run.message = (inner.error, inner.message) if inner is not None else ("", "")
             limit = self._limits.get(visit.state)
             if run.error == "States.Timeout" and not run.message and isinstance(limit, int | float):
                 run.message = f"the attempt took longer than its {limit:g} s"
@@ -166,6 +169,9 @@ class Tracker:
             if arn not in self._children:
                 self._children.add(arn)
                 self.started.append((run, arn))
+
+    def _inside(self, step: str) -> Iterator[str]:
+        return (inner.id for part in self._progress.steps[step].inner() for inner in part)
 
     def _goes_on(self, run: StepRun) -> bool:
         choice = self._progress.steps[run.step].config.get("on_reject")

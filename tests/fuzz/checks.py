@@ -184,7 +184,26 @@ def _events(dev: Any, one: Execution, changes: Any, checkpoints: list[int], rows
         problems.append(f"the checkpoints {sorted(told)} have gaps")
     if not set(checkpoints) <= told:
         problems.append(f"checkpoints without an event: {set(checkpoints) - told}")
-    return problems
+    return problems + _story(rows, one.status in FINAL)
+
+
+def _story(rows: list[Any], over: bool) -> list[str]:
+    """Each step that has started ends in some event, and after the end of the workflow nothing of that run begins."""
+    problems, open_, ended = [], {}, 0
+    for row in rows:
+        name, payload = row["event_type"], row["payload"]
+        place = (payload.get("step"), tuple(payload.get("iteration") or ()))
+        if name in ("workflow_started", "workflow_resumed"):
+            ended = 0
+        elif name in _TELLS.values() and name != "workflow_paused":
+            ended = payload["run"]
+        elif name in ("node_started", "node_retrying"):
+            open_[place] = row
+            if payload["run"] <= ended:
+                problems.append(f"it begins after the end of run {ended}: {row}")
+        elif name.startswith("node_"):
+            open_.pop(place, None)
+    return problems + [f"the end of it is not told: {row}" for row in open_.values() if over]
 
 
 def _items(dev: Any) -> list[dict[str, Any]]:

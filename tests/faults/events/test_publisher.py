@@ -9,8 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aslant import keys
+from aslant.adapters.dynamo_steps import item_of
 from aslant.errors import NotFoundError
 from aslant.executions.checkpoints import completed_by, digest
+from aslant.executions.records import Execution, StepRecord
 from functions.publish_events.logic import Publisher
 
 EVERY = {"policy": "every_node"}
@@ -92,6 +95,28 @@ def test_it_gives_up_when_the_time_of_the_invocation_is_nearly_over(kit):
     publisher = Publisher(bus, store, store, lambda: next(left), lambda seconds: None)
     assert publisher.work(records) == records[0]["dynamodb"]["SequenceNumber"]
     assert len(bus.requests) == 2
+
+
+@pytest.mark.parametrize(("status", "arn", "run", "told"), [
+    ("cancelled", "e-1", 1, False), ("cancelled", "e-1", 2, True), ("rolling_back", "e-1-r2", 1, False), ("paused", "e-1", 1, True),
+    ("cancelled", "ending:e-1-r2", 2, True),  # `finally`
+])
+def test_nothing_begins_after_the_end_was_told(kit, status, arn, run, told):
+    store, bus = kit.Store(), kit.Bus()
+    kit.deliver([kit.Life(store).started("e-1")], bus, store)
+    machine = "arn:aws:states:us-east-1:123456789012:stateMachine:orders"
+    at = 1_790_000_000_000
+    store.read = lambda tenant, id: Execution(
+        tenant, id, "orders", "1.0.0", status, 2, 2 if "r2" in arn else 1, machine,
+        f"{machine.replace('stateMachine', 'execution')}:{arn}", "ada", at - 9, at - 5, finished_at=at - 5,
+    )
+    record = StepRecord("late", (), "running", "http", run, 1, 1, at * 1000, at * 1000)
+    change = {"dynamodb": {
+        "Keys": dict(zip(("pk", "sk"), ({"S": part} for part in keys.step("acme", "e-1", "late", ())), strict=True)),
+        "SequenceNumber": "9", "NewImage": item_of("acme", "e-1", "orders", record, now=at * 1000),
+    }}
+    kit.deliver([change], bus, store)
+    assert [event.type for event in bus.taken][1:] == (["node_started"] if told else [])
 
 
 @pytest.mark.parametrize(("policy", "count", "reasons"), [

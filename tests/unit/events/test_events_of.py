@@ -136,6 +136,29 @@ def test_native_states_tell_once_and_skipped_ones_as_skipped(told, step_item):
     assert told(native("skipped"), native("completed", 2)) == ["node_started", "node_completed"]
 
 
+def test_what_is_cut_short_is_told_once_and_what_ends_all_the_same_after_that(told, step_item):
+    running = step_item("running")
+    cut = step_item("running", stopped_at=STARTED * 1000 + 2_500_000)
+    (event,) = told(running, cut, full=True)
+    assert (event.type, event.at, event.payload["duration_ms"]) == ("node_cancelled", STARTED + 2500, 2500)
+    assert told(cut, {**cut, "ttl": {"N": "1"}}) == []
+    assert told(cut, step_item("completed", finished_at=STARTED * 1000 + 3_000_000)) == ["node_completed"]
+    assert told(cut, step_item("running", run=2)) == ["node_started"]
+    assert told(running, left_by(running, 2)) == ["node_cancelled"]  # a restore does it again
+    assert told(cut, left_by(cut, 2)) == []
+    part = step_item("running", step="items each")
+    assert told(part, {**part, "stopped_at": {"N": "1"}}) == told(part, left_by(part, 2)) == []
+
+
+def test_what_is_recorded_after_the_end_of_its_execution_does_not_begin_any_more(told, step_item):
+    def late(status, **more):
+        return step_item(status, native=True, attempts=0, type="wait", late=True, **more)
+
+    assert told(None, late("completed", finished_at=STARTED * 1000)) == ["node_completed"]
+    assert told(None, late("running")) == []
+    assert told(late("running"), late("running", stopped_at=STARTED * 1000)) == ["node_cancelled"]
+
+
 def test_results_and_details_of_a_step_stay_out_of_its_events(told, step_item):
     (event,) = told(_step(step_item, ("running", 1, 1)), _step(step_item, ("completed", 1, 1)), full=True)
     assert event.payload == {"step": "pay", "iteration": [], "type": "http", "run": 1, "attempt": 1, "duration_ms": 1500}

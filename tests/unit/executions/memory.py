@@ -181,6 +181,15 @@ class MemoryExecutions:
                 ):
                     self.put_step(tenant, id, replace(here, status="failed", finished_at=record.finished_at, error=record.error))
 
+    def cut_short(self, tenant: str, id: str, records: Iterable[StepRecord]) -> None:
+        with self.lock:
+            for record in records:
+                here = self.items.get((tenant, id), {}).get(("step", record.step, record.iteration))
+                if here is not None and (here.status, here.run, here.begun_at, here.total_attempts) == (
+                    "running", record.run, record.begun_at, record.total_attempts
+                ):
+                    self.put_step(tenant, id, replace(here, stopped_at=record.stopped_at))
+
     def record_native(self, execution: Execution, records: Sequence[StepRecord], *, now: int) -> None:
         with self.lock:
             items = self.items.setdefault((execution.tenant, execution.id), {})

@@ -175,6 +175,26 @@ def test_the_guilty_one() -> None:
     assert culprit([inner, other, late], "G", "?") is late
     assert culprit([outer], "E", "m") is outer
     assert culprit([], "E", "m") is None
+    first, second = SeenStep("x", "http", (0,), error="E", message="m"), SeenStep("x", "http", (1,), error="E", message="m")
+    assert culprit([first, second], "E", "m") is first  # of a loop's iterations
+
+
+def test_a_loop_inside_of_what_takes_its_failure_failed_with_what_is_inside_of_it() -> None:
+    steps: Any = {
+        "each": {"type": "foreach", "hash": "", "after": ["get"], "children": ["get"]},
+        "get": {"type": "skill", "hash": "", "after": [], "loops": ["each"]},
+    }
+    states: Any = {name: {"step": name, "role": "step"} for name in steps}
+    failed = {"error": "E", "cause": json.dumps({"errorMessage": "step get[1]: no"})}
+    history = StepHistory.of(steps, states, events(
+        (0, "ExecutionStarted"), (0, "ParallelStateEntered", {"name": "guard"}), (2, "ParallelStateStarted"),
+        (3, "MapStateEntered", {"name": "each"}), (4, "MapStateStarted"), (5, "MapIterationStarted", {"name": "each", "index": 1}),
+        (6, "TaskStateEntered", {"name": "get"}), (7, "TaskScheduled"), (8, "TaskFailed", failed),
+        (9, "MapIterationFailed", {"name": "each", "index": 1}), (9, "MapStateFailed"), (11, "ParallelStateFailed"),
+        (12, "ParallelStateExited", {"name": "guard", "output": "{}"}),
+    ))
+    found = {seen.step: (seen.status, seen.error, seen.message) for seen in history.ordered()}
+    assert found == {"get": ("failed", "E", "step get[1]: no"), "each": ("failed", "E", "step get[1]: no")}
 
 
 def test_of_several_failures_the_first_is_told_and_the_others_are_named() -> None:

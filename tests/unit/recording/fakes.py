@@ -11,7 +11,7 @@ from aslant.errors import NotFoundError
 from aslant.executions.records import Run
 from tests.unit.executions.memory import MemoryExecutions
 
-WRITES = frozenset({"create", "transition", "amend", "end_run", "record_native", "fail_lost", "add_child"})
+WRITES = frozenset({"create", "transition", "amend", "end_run", "record_native", "fail_lost", "cut_short", "add_child"})
 
 MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:flow"
 UNDOING = "arn:aws:states:us-east-1:123456789012:stateMachine:flow-rollback"

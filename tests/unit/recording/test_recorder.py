@@ -145,6 +145,40 @@ def test_a_step_that_was_killed_at_its_last_attempt_has_failed(
     assert {one.step: one.status for one in store.steps("acme", "e1")}["pay"] == "running"
 
 
+@pytest.mark.parametrize("status", ["running", "cancelled"])
+def test_what_is_open_at_the_end_of_an_execution_was_cut_short(
+    recorder: Recorder, store: MemoryStore, machines: FakeMachines, status: Status
+) -> None:
+    started(store, status, **({"finished_at": T0 + 500} if status == "cancelled" else {}))
+    open_ = replace(step("fetch", "running"), finished_at=None, begun_at=T0 * 1000)
+    for one in (open_, replace(open_, step="beside")):
+        store.put_step("acme", "e1", one)
+    machines.histories[arn("e1")] = history("ABORTED")
+    for _ in range(2):
+        record(recorder, notice("ABORTED"))
+    found = {one.step: one for one in store.steps("acme", "e1")}
+    at = 1000 * (T0 + (500 if status == "cancelled" else 5000))
+    assert {name: (one.status, one.stopped_at) for name, one in found.items() if name != "route"} == {
+        "fetch": ("running", at), "beside": ("running", at),
+    }
+    assert found["route"].late is (status == "cancelled")  # the end was told before what the machine did was known
+
+
+def test_an_undo_that_was_killed_at_its_last_attempt_has_failed(recorder: Recorder, store: MemoryStore) -> None:
+    """By a machine that the run itself has started, or a parent of it."""
+    started(store, "rolling_back")
+    begun = replace(step("undo pay", "running"), finished_at=None, lease_until=(T0 + 900_000) * 1000)
+    store.put_step("acme", "e1", begun)
+    store.put_step("acme", "e1", replace(begun, step="pay"))  # of the run itself, which tells of it
+    store.put_step("acme", "e1", replace(begun, step="undo fetch", run=2))
+    record(recorder, status_change("e1-undo", "RUNNING", machine=UNDOING, input=info()))
+    assert all(one.status == "running" for one in store.steps("acme", "e1"))
+    record(recorder, status_change("e1-undo", "FAILED", machine=UNDOING, input=info()))
+    found = {one.step: one for one in store.steps("acme", "e1")}
+    assert (found["undo pay"].status, found["pay"].status, found["undo fetch"].status) == ("failed", "running", "running")
+    assert found["undo pay"].finished_at == (T0 + 5000) * 1000 and found["undo pay"].lease_until == begun.lease_until
+
+
 @pytest.mark.parametrize(("end", "status", "error"), [
     ("ABORTED", "cancelled", Failure("Mine", "stopped by hand")), ("TIMED_OUT", "timed_out", Failure("States.Timeout")),
 ])  # fmt: skip

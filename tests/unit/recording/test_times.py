@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from aslant.executions.family import Answered
 from aslant.executions.records import Execution, Run, StepRecord
 from aslant.executions.view import ExecutionView, StepView, Views
 from aslant.history.native import record_run
@@ -55,6 +56,8 @@ def events(rows: tuple[tuple[int, str, str], ...], second: int) -> list[dict[str
 class Story:
     """Runs of one execution: the first is stopped at its approval, ten seconds in; `pay` has completed by then."""
 
+    approvals: Any = None
+
     def __init__(self, status: Any) -> None:
         self.store, self.machines = MemoryStore(), FakeMachines()
         self.store.create(
@@ -69,7 +72,9 @@ class Story:
         self.tell("ABORTED", 1)
 
     def tell(self, end: str, run: int, second: int = 0) -> None:
-        recorder = Recorder(self.store, self.machines, FakeReleases(RELEASE), FakeTimers(), lambda: T0 + 900_000)
+        recorder = Recorder(
+            self.store, self.machines, FakeReleases(RELEASE), FakeTimers(), lambda: T0 + 900_000, self.approvals
+        )
         recorder.record(read_notice(notice(end, run, at=T0 + second * 1000)))
 
     def next_run(self, why: str, second: int, rows: Any = ANSWERED, **entered: int) -> None:
@@ -91,7 +96,8 @@ class Story:
         return self.store.executions["acme", "e1"]
 
     def view(self, second: int = 800) -> ExecutionView:
-        return Views(self.store, self.machines, FakeReleases(RELEASE), lambda: T0 + second * 1000).view("acme", "e1")
+        clock = lambda: T0 + second * 1000  # noqa: E731
+        return Views(self.store, self.machines, FakeReleases(RELEASE), clock, self.approvals).view("acme", "e1")
 
     def step(self, name: str, second: int = 800) -> StepView:
         return next(step for step in self.view(second).walk() if step.step == name)
@@ -145,6 +151,48 @@ def test_the_same_while_the_next_run_goes_on() -> None:
     assert story.step("ask", 700).status == "not_started"  # this run has not come to it
 
 
+def test_what_has_ended_does_not_change_when_a_later_run_comes_through_again() -> None:
+    story = Story("paused")
+    story.next_run("resume", 600, ask=8)
+    before = {step.step: (step.status, step.started_at, step.finished_at, step.duration) for step in story.view().walk()}
+    for rows in (BEGIN, STOPPED):  # the machine asks once more, and has its answer at once
+        story.begin("recover", 700, rows, ask=8)
+        seen = {step.step: (step.status, step.started_at, step.finished_at, step.duration) for step in story.view().walk()}
+        assert seen == before
+    records = story.store.steps("acme", "e1")
+    story.store.executions["acme", "e1"] = replace(story.execution, status="paused")
+    story.tell("ABORTED", story.execution.run)
+    assert story.store.steps("acme", "e1") == records
+
+
+def test_an_approval_ended_when_it_was_answered_though_the_machine_rested() -> None:
+    class Approvals:
+        def answered(self, tenant: str, execution: str) -> Any:
+            return {("ask", ()): Answered(True, T0 + 300_000)}
+
+        def cancel(self, tenant: str, execution: str) -> None:
+            """Nothing waits."""
+
+    story = Story("paused")
+    story.approvals = Approvals()
+    assert story.seconds("ask") == (8, 300, 292)  # answered while it is paused
+    story.begin("resume", 600, ANSWERED[:-1], ask=8)
+    assert story.seconds("ask") == (8, 300, 292)
+    story.begin("resume", 600, ANSWERED, ask=8)
+    story.tell("SUCCEEDED", story.execution.run, 600)
+    assert story.seconds("ask") == (8, 300, 292) and story.execution.status == "completed"
+
+
+def test_a_step_took_as_long_as_its_attempts_of_the_last_run() -> None:
+    story = Story("paused")
+    (pay,) = [step for step in story.store.steps("acme", "e1") if step.step == "pay"]
+    story.store.put_step("acme", "e1", replace(
+        pay, run=2, attempts=2, total_attempts=3, first_at=START + 500 * SECOND, begun_at=START + 502 * SECOND,
+        finished_at=START + 503 * SECOND,
+    ))  # fmt: skip
+    assert story.seconds("pay") == (6, 503, 3)
+
+
 def test_the_late_end_of_a_run_that_another_one_followed_is_recorded() -> None:
     story = Story("paused")
     before = story.store.steps("acme", "e1")
@@ -155,7 +203,9 @@ def test_the_late_end_of_a_run_that_another_one_followed_is_recorded() -> None:
     story.store.put_run("acme", "e1", replace(first, status="", ended_at=None))
     story.begin("rollback", 20, ())
     story.tell("ABORTED", 1)
-    assert story.store.steps("acme", "e1") == before
+    after = story.store.steps("acme", "e1")
+    assert [step.label for step in after if step.stopped_at is not None] == ["ask", "both"]  # which nobody will answer any more
+    assert [replace(step, stopped_at=None) for step in after] == [*before]
 
 
 @pytest.mark.parametrize("status", ["cancelled", "rolled_back", "failed"])

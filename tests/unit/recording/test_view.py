@@ -98,6 +98,19 @@ def test_an_answer_that_a_paused_execution_has_got(
     assert seen(None).status == "waiting_approval"
 
 
+def test_an_undo_that_failed_is_tried_again_until_the_next_one_begins(store: MemoryStore, machines: FakeMachines) -> None:
+    make(store, "rolling_back")
+    at = T0 * 1000
+    put(store, "undo pay", "failed", begun_at=at + 1000)
+    assert statuses(view(store, machines))["undo pay"] == "retrying"
+    put(store, "undo fetch", "running", finished_at=None, begun_at=at + 5000)
+    assert statuses(view(store, machines))["undo pay"] == "failed"
+    put(store, "undo fetch", "failed", begun_at=at + 5000, finished_at=at + 6000)
+    assert statuses(view(store, machines))["undo fetch"] == "retrying"
+    change(store, store.executions["acme", "e1"], "failed", 9000)
+    assert statuses(view(store, machines))["undo fetch"] == "failed"
+
+
 def test_one_that_is_not_there(store: MemoryStore, machines: FakeMachines) -> None:
     make(store)
     for tenant, id in (("acme", "e2"), ("other", "e1")):

@@ -12,6 +12,7 @@ payload holds ids, statuses, errors and durations; never inputs, outputs, questi
 | node_retrying | it begins again in the same run, or after it failed in an earlier one |
 | node_completed, _failed | an attempt ends; a failed one may be retried. |
 | | states without a function (`native`) tell their beginning and their end when the run has ended |
+| node_cancelled | the end of its execution cut the step short; what its function finishes all the same is told after that |
 | node_skipped | the execution has ended and the step was left out |
 | approval_requested, _granted, _rejected, _expired | a request is made or closed; a cancelled one tells nothing |
 | checkpoint_created, sla_breached | as they say |
@@ -40,6 +41,7 @@ TYPES = (
     "workflow_created", "workflow_published", "workflow_archived", "workflow_started", "workflow_paused",
     "workflow_resumed", "workflow_completed", "workflow_failed", "workflow_cancelled", "workflow_timed_out",
     "workflow_rolled_back", "node_started", "node_completed", "node_failed", "node_retrying", "node_skipped",
+    "node_cancelled",
     "approval_requested", "approval_granted", "approval_rejected", "approval_expired", "checkpoint_created",
     "sla_breached", "circuit_opened", "circuit_closed",
 )  # fmt: skip
@@ -195,27 +197,27 @@ def _of_execution(before: Image, after: Image) -> Iterator[_Found]:
 
 
 def _of_step(before: Image, after: Image) -> Iterator[_Found]:
-    status, run, attempts = str(after["status"]), int(after.get("run", 1)), int(after.get("attempts", 0))
-    if status == keys.ASIDE:
-        return
-    step, iteration = str(after["step"]), json.loads(after.get("iteration") or "[]")
-    if is_part(step, ()):
+    if is_part(str(after["step"]), ()):
         return  # what was computed for a step beforehand; it tells of itself
-    native = bool(after.get("native"))
-    what = [step, iteration, run, attempts]
-    payload: dict[str, Json] = {
-        "step": step, "iteration": iteration, "type": after.get("type"), "run": run,
-        "attempt": attempts or None, "native": native or None,
-    }
+    if after["status"] == keys.ASIDE:
+        if before.get("status") == "running" and not before.get("stopped_at"):
+            yield _cancelled(before, None)  # by a run that does it again, or does without
+        return
+    status, run, attempts = str(after["status"]), int(after.get("run", 1)), int(after.get("attempts", 0))
+    native, late = bool(after.get("native")), bool(after.get("late"))
+    what, payload = _about_step(after)
     if status == "running":
-        if (run, attempts) != (before.get("run"), before.get("attempts")) or before.get("status") != "running":
+        fresh = (run, attempts) != (before.get("run"), before.get("attempts")) or before.get("status") != "running"
+        if fresh and not late:  # the end of the execution is told, and nothing begins after that
             again = not native and (attempts > 1 or before.get("status") == "failed")
             yield ("node_retrying" if again else "node_started"), what, _millis(after.get("begun_at")), payload
+        if after.get("stopped_at") and not before.get("stopped_at"):
+            yield _cancelled(after, int(after["stopped_at"]))
         return
     if (status, run, attempts) == (before.get("status"), before.get("run", 1 if before else None), before.get("attempts", 0)):
         return
     began, ended = after.get("begun_at"), after.get("finished_at")
-    if native and status != "skipped" and (before.get("status"), before.get("run")) != ("running", run):
+    if native and not late and status != "skipped" and (before.get("status"), before.get("run")) != ("running", run):
         yield "node_started", what, _millis(began or ended), dict(payload)  # there was no record while it ran
     if began and ended:
         payload["duration_ms"] = max(0, (int(ended) - int(began)) // 1000)
@@ -227,6 +229,25 @@ def _of_step(before: Image, after: Image) -> Iterator[_Found]:
     elif status == "skipped":
         payload.pop("duration_ms", None)
         yield "node_skipped", what, _millis(ended), payload
+
+
+def _cancelled(running: Image, at: int | None) -> _Found:
+    """What runs by its record was cut short, at `at` (epoch microseconds) if that is known."""
+    what, payload = _about_step(running)
+    began = running.get("begun_at")
+    if at is not None and began is not None:
+        payload["duration_ms"] = max(0, (at - int(began)) // 1000)
+    return "node_cancelled", what, _millis(at), payload
+
+
+def _about_step(image: Image) -> tuple[list[Json], dict[str, Json]]:
+    """What makes an event of a step one of its kind, and its payload."""
+    step, iteration = str(image["step"]), json.loads(image.get("iteration") or "[]")
+    run, attempts = int(image.get("run", 1)), int(image.get("attempts", 0))
+    return [step, iteration, run, attempts], {
+        "step": step, "iteration": iteration, "type": image.get("type"), "run": run,
+        "attempt": attempts or None, "native": bool(image.get("native")) or None,
+    }
 
 
 def _of_approval(before: Image, after: Image) -> Iterator[_Found]:

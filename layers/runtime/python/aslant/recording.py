@@ -14,6 +14,7 @@ from aslant import observability, ports, prices, sla, timeouts
 from aslant.claims import Claims
 from aslant.errors import ConflictError, NotFoundError
 from aslant.executions.family import ApprovalControl, changed_to, parents_status, retention
+from aslant.executions.left_open import cut_short, fail_silent_undos
 from aslant.executions.records import Child, Execution, Failure, Parent, Run
 from aslant.executions.states import FINAL, TRANSITIONS, Status
 from aslant.executions.store import NOTHING, ExecutionStore
@@ -95,8 +96,10 @@ class Recorder:
             self.store.add_child(identity.tenant, identity.parent.execution, _child(identity, identity.parent))
         if identity.run < execution.run:
             return self._end_earlier(execution, notice, identity, release)
-        if not _is_run_of(notice, execution):
-            return execution  # such as the machine that undoes steps, which runs under the same id
+        if not _is_run_of(notice, execution):  # such as the machine that undoes steps, which runs under the same id
+            if notice.ended and notice.status != "ABORTED" and release is not None and _undoes(release, notice):
+                fail_silent_undos(self.store, execution, release, identity.run, _ended(notice, self.clock))
+            return execution
         return self._end(execution, notice, release) if notice.ended else self._begin(execution, notice, release)
 
     def _identity(self, notice: Notice) -> Identity | None:
@@ -180,9 +183,16 @@ class Recorder:
         ended = replace(run, status=notice.status, ended_at=ended_at, transitions=transitions)
         if history is not None and not _undoes(release, notice):
             completed = notice.status == "SUCCEEDED"
-            record_run(self.store, execution, history, run=run, completed=completed, at=ended_at, now=self.clock())
+            record_run(
+                self.store, execution, history, run=run, completed=completed, at=ended_at, now=self.clock(),
+                approvals=self.approvals,
+            )
+        elif release is not None and _undoes(release, notice) and notice.status != "ABORTED":
+            fail_silent_undos(self.store, execution, release, run.number, ended_at)
         usage = self._usage(execution, ended)
         status = self._status_after(execution, notice, release)
+        if (status or execution.status) in FINAL:
+            cut_short(self.store, execution, execution.finished_at or ended_at)
         if status is None:
             execution = self.store.amend(execution, replace(execution, usage=usage))
             self.store.end_run(
@@ -228,7 +238,12 @@ class Recorder:
         same = current.version == run.version and current.why not in ("retry", "rerun", "restore")
         if history is not None and run.own and same:
             at = _ended(notice, self.clock)
-            record_run(self.store, execution, history, run=run, completed=False, at=at, now=self.clock(), late=True)
+            record_run(
+                self.store, execution, history, run=run, completed=False, at=at, now=self.clock(), late=True,
+                approvals=self.approvals,
+            )
+            if not current.own:
+                cut_short(self.store, execution, at)
         if execution.usage:
             execution = self.store.amend(execution, replace(execution, usage=self._usage(execution, run)))
         self.store.end_run(

@@ -168,6 +168,13 @@ class DynamoExecutions:
                 UpdateExpression="SET #status = :failed, finished_at = :at, #error = :error, #message = :message", **condition,
             )
 
+    def cut_short(self, tenant: str, id: str, records: Iterable[StepRecord]) -> None:
+        for step in records:
+            self._once(
+                "noting that a step was cut short", keys.step(tenant, id, step.step, step.iteration),
+                UpdateExpression="SET stopped_at = :at", **_unchanged(step, {":at": {"N": str(step.stopped_at)}}),
+            )
+
     def record_native(self, execution: Execution, records: Sequence[StepRecord], *, now: int) -> None:
         tenant, id = execution.tenant, execution.id
         for _ in range(_AGAIN):

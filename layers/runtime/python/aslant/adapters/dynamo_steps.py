@@ -1,10 +1,11 @@
 """Step records in the executions table. Columns are flat, so that the table's stream can be read without this module.
 
 Texts: tenant, execution, workflow, step, type, status, owner, output_sha256, output_ref, error, message, outcome; JSON texts:
-iteration, output, usage; numbers: run, attempts, total_attempts, started_at, begun_at, finished_at, lease_until, ttl;
-booleans: settled, native. A record that was set aside leaves one of status keys.ASIDE with ids, `run`, ttl, and `since`, which
-the next record of the step keeps.
-`attempts_<run>` counts the begins of one run; `attempts` repeats the latest one's.
+iteration, output, usage; numbers: run, attempts, total_attempts, started_at, begun_at, finished_at, stopped_at,
+lease_until, ttl; booleans: settled, native, late. A record that was set aside leaves one of status keys.ASIDE with ids, `run`,
+ttl, and `since`, which the next record of the step keeps.
+`attempts_<run>` counts the begins of one run and `first_<run>` is the moment of the first; `attempts` and `first_at` repeat
+those of the latest one.
 """
 
 from __future__ import annotations
@@ -45,17 +46,18 @@ _BEGIN = (
     " total_attempts = if_not_exists(total_attempts, :zero) + :one,"
     # Both read the count as it was: so a run's attempts start at 1 without a request to look first.
     " attempts = if_not_exists(#counted, :zero) + :one, #counted = if_not_exists(#counted, :zero) + :one,"
-    " #ttl = :ttl REMOVE #error, #message, finished_at, native"
+    " first_at = if_not_exists(#first, :now), #first = if_not_exists(#first, :now),"
+    " #ttl = :ttl REMOVE #error, #message, finished_at, native, stopped_at, late"
 )
 # `started_at` says that it is the record which began: one that a restore set aside leaves its place to a new one.
 _SAME = "started_at = :started AND #status <> :completed AND attribute_not_exists(settled)"
 _FINISH = (
     "SET #status = :completed, finished_at = :now, #owner = :owner, output_sha256 = :hash, #usage = :usage, #ttl = :ttl,"
-    " {place} = :output REMOVE lease_until, #error, #message"
+    " {place} = :output REMOVE lease_until, #error, #message, stopped_at"
 )
 _FAIL = (
     "SET #status = :failed, finished_at = :now, #error = :error, #message = :message, #usage = :usage, #ttl = :ttl"
-    " REMOVE lease_until"
+    " REMOVE lease_until, stopped_at"
 )
 _NAMES = {
     "#status": "status", "#run": "run", "#owner": "owner", "#type": "type", "#step": "step", "#ttl": "ttl",
@@ -79,7 +81,9 @@ class DynamoSteps:
             ":running": "running", ":failed": "failed", ":skipped": "skipped",
             ":aside": keys.ASIDE,
         }
-        item, mine = self._update("beginning", key, _BEGIN, _MAY_BEGIN, values, {"#counted": f"attempts_{run}"}, "ALL_NEW")
+        item, mine = self._update("beginning", key, _BEGIN, _MAY_BEGIN, values, {
+            "#counted": f"attempts_{run}", "#first": f"first_{run}",
+        }, "ALL_NEW")
         if item is None:
             raise ConflictError(f"the record of {key.step} went away while it was begun")
         record = record_of(item)
@@ -177,6 +181,7 @@ def record_of(item: Mapping[str, Any]) -> StepRecord:
         output_sha256=text("output_sha256"), output_ref=text("output_ref"), error=failure,
         settled=bool(item.get("settled", {}).get("BOOL")), native=bool(item.get("native", {}).get("BOOL")),
         outcome=text("outcome"), usage=json.loads(text("usage") or "{}"),
+        first_at=number("first_at") or 0, stopped_at=number("stopped_at"), late=bool(item.get("late", {}).get("BOOL")),
     )
 
 
@@ -190,7 +195,9 @@ def item_of(tenant: str, execution: str, workflow: str, record: StepRecord, *, n
         "started_at": record.started_at, "begun_at": record.begun_at, "finished_at": record.finished_at,
         "lease_until": record.lease_until, "owner": record.owner or None, "usage": compact(dict(record.usage)),
         "ttl": _ttl(now), "native": record.native or None, "settled": record.settled or None,
-        "outcome": record.outcome or None, "since": record.since or None,
+        "outcome": record.outcome or None, "since": record.since or None, "stopped_at": record.stopped_at,
+        "late": record.late or None, "first_at": record.first_at or None,
+        **({f"first_{record.run}": record.first_at} if record.first_at else {}),
     }
     if record.status == "completed":
         text = compact(record.output)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
 from aslant.errors import ConflictError, NotFoundError
+from aslant.executions.left_open import cut_short
 from aslant.executions.naming import child_id
 from aslant.executions.records import Child, Execution, Parent, Run
 from aslant.executions.states import FINAL, TRANSITIONS, Status
@@ -152,7 +153,9 @@ class Family:
         now = self.clock()
         until = micros(history.timeline.until)
         at = now if until is None else until // 1000
-        record_run(self.store, execution, history, run=run, completed=False, at=at, now=now)
+        record_run(self.store, execution, history, run=run, completed=False, at=at, now=now, approvals=self.approvals)
+        if execution.status in FINAL:
+            self._cut_short(execution)
         if lost:
             self.store.end_run(
                 execution.tenant, execution.id, run.number, status="ABORTED", ended_at=at, transitions=history.transitions
@@ -189,8 +192,10 @@ class Family:
     def halt(self, execution: Execution, status: Literal["paused", "cancelled"], *, by: str) -> None:
         """Stops the run and turns what its children do into `status` as well. Done already, it does nothing."""
         self._stop(execution)
-        if status == "cancelled" and self.approvals is not None:
-            self.approvals.cancel(execution.tenant, execution.id)
+        if status == "cancelled":
+            if self.approvals is not None:
+                self.approvals.cancel(execution.tenant, execution.id)
+            self._cut_short(execution)
         self._stop_rollback(execution)
         halted: set[str] = set()
         for _ in range(_LOOKS):
@@ -205,8 +210,12 @@ class Family:
         """Ends what is left of an execution that is undone now: questions, and children that were paused with it."""
         if self.approvals is not None:
             self.approvals.cancel(execution.tenant, execution.id)
+        self._cut_short(execution)
         for child in self.store.children(execution.tenant, execution.id):
             self._halt_child(execution, child.id, "cancelled", by)
+
+    def _cut_short(self, execution: Execution) -> None:
+        cut_short(self.store, execution, execution.finished_at or execution.changed_at)
 
     def call_off_child(self, child: Execution, *, by: str) -> Execution:
         """Ends a child that is still paused, though its parent has been undone; the child as it is then."""

@@ -127,10 +127,11 @@ class Transition:
 class StepRecord:
     """What is known of one step in one iteration. Times are epoch microseconds.
 
-    `attempts` counts the begins of this run, `total_attempts` those of all runs. A failure is `settled` when the
-    workflow went on after it: a later run finds it again as a failure and does not repeat the step. `native` steps
-    were filled in from the history. `since` is the run for which the record before it was set aside, so that the step acts
-    again; 0 for none. `output` is only there when it was asked for.
+    `attempts` counts the begins of this run, the first of which was at `first_at`; `total_attempts` those of all runs. A
+    failure is `settled` when the workflow went on after it: a later run finds it again as a failure and does not repeat the
+    step. `native` steps were filled in from the history. `since` is the run for which the record before it was set aside, so
+    that the step acts again; 0 for none. `output` is only there when it was asked for. What is running was cut short at
+    `stopped_at`, and what is `late` was recorded when the end of its execution had been told.
     """
 
     step: str
@@ -154,6 +155,9 @@ class StepRecord:
     outcome: str = ""  # what a choice chose, if that can be told
     usage: Mapping[str, float] = field(default_factory=dict)
     since: int = 0
+    first_at: int = 0
+    stopped_at: int | None = None
+    late: bool = False
 
     @property
     def label(self) -> str:

@@ -73,6 +73,9 @@ class ExecutionStore(Protocol):
     def fail_lost(self, tenant: str, id: str, records: Iterable[StepRecord]) -> None:
         """Notes that attempts failed which never said so, unless they did meanwhile. Their leases stay: they may be at work."""
 
+    def cut_short(self, tenant: str, id: str, records: Iterable[StepRecord]) -> None:
+        """Notes `stopped_at` of records that are running, unless they have changed meanwhile."""
+
     def record_native(self, execution: Execution, records: Sequence[StepRecord], *, now: int) -> None:
         """Stores what native states did (`native` is set), but never over the record of a step's function.
 

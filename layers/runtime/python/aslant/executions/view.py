@@ -20,7 +20,7 @@ from aslant.executions.records import Child, Execution, Failure, Run, StepRecord
 from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
 from aslant.history.joined import history_of
-from aslant.history.native import WAITING, micros, passed_again
+from aslant.history.native import WAITING, ended_by, micros, passed_again
 from aslant.history.steps import HOLDERS, SeenStep, StepHistory
 from aslant.releases import Release
 
@@ -139,8 +139,10 @@ class Views:
         history = self._live(execution, runs, release)
         if history is not None:  # a record may be finished while the history is read, but never the other way round
             records |= {(record.step, record.iteration): record for record in self.store.steps(tenant, id)}
-        answers = self._answers(execution, records.values())
-        merge = _Merge(execution, release, records, history, children, runs, self.clock() * 1000, answers)
+        answers = self._answers(execution, records.values(), history)
+        merge = _Merge(
+            execution, release, records, history, children, runs, self.clock() * 1000, answers, self._undoing(execution)
+        )
         steps = merge.tree()
         every = [step for root in steps for step in root.walk()]
         done, total = counted(step.status for root in steps if release is None or root.step in release["steps"]
@@ -155,12 +157,20 @@ class Views:
             usage=prices.totals(taken, transitions), runs=runs, children=children,
         )
 
-    def _answers(self, execution: Execution, records: Iterable[StepRecord]) -> Mapping[Place, Answered]:
-        """Answers that a paused execution has got since its machine was stopped."""
-        asks = any(record.type == "approval" and record.status == "running" for record in records)
-        if self.approvals is None or execution.status != "paused" or not asks:
-            return {}
-        return self.approvals.answered(execution.tenant, execution.id)
+    def _answers(
+        self, execution: Execution, records: Iterable[StepRecord], history: StepHistory | None
+    ) -> Mapping[Place, Answered]:
+        """Answers that a paused execution has got since its machine was stopped, and those that a record will tell."""
+        asks = execution.status == "paused" and any(one.type == "approval" and one.status == "running" for one in records)
+        asks = asks or history is not None and any(one.type == "approval" for one in history.seen.values())
+        return self.approvals.answered(execution.tenant, execution.id) if self.approvals is not None and asks else {}
+
+    def _undoing(self, execution: Execution) -> bool:
+        """Whether it is being undone, by itself or by an execution that it is a part of."""
+        above: Execution | None = execution
+        while above is not None and above.status != "rolling_back":
+            above = self.store.read(above.tenant, above.parent.execution) if above.parent is not None else None
+        return above is not None
 
     def _release(self, execution: Execution) -> Release | None:
         try:
@@ -194,6 +204,7 @@ class _Merge:
     runs: tuple[Run, ...]
     now: int
     answers: Mapping[Place, Answered] = field(default_factory=dict)
+    undoing: bool = False
 
     def tree(self) -> tuple[StepView, ...]:
         if self.release is None:  # the version is gone: what was recorded, without its nesting
@@ -271,20 +282,22 @@ class _Merge:
         if record is not None:
             view = _of_record(view, record)
         began = view.started_at
-        if record is not None and record.attempts <= 1 and kind not in HOLDERS:
-            began = record.begun_at or began  # what an earlier run began, and was killed, is no part of it
+        if record is not None and kind not in HOLDERS:  # what an earlier run began is no part of it
+            began = record.first_at or (record.begun_at if record.native or record.attempts <= 1 else 0) or began
             prepared = self._prepared(record)
             if prepared is not None and began is not None and view.started_at is not None:
                 began = min(began, prepared)
                 view = replace(view, started_at=min(view.started_at, began))
         run = self.execution.run
         if seen is not None and (record is None or record.native) and (
-            kind in HOLDERS or not passed_again(record, seen.status, run)
+            not passed_again(record, seen.status, run)
         ):
             earlier, began = view.started_at, micros(seen.started)
             view = _of_history(view, seen, run)
             if kind in WAITING and began is not None and (entered := self._entered(view)) is not None:
                 began = min(began, entered)
+            if kind == "approval" and place in self.answers and began is not None and view.finished_at is not None:
+                view = replace(view, finished_at=ended_by(self.answers[place], began, view.finished_at))
             if status != "skipped" and began is not None:
                 view = replace(view, started_at=min(began, earlier or began))
         if status == "cancelled" and view.started_at is not None and view.finished_at is None:
@@ -330,6 +343,8 @@ class _Merge:
     def _status(self, record: StepRecord | None, seen: SeenStep | None, kind: str) -> ViewStatus:
         live = self.history is not None and self.execution.status in ("pending", "running")
         if record is None or record.native:
+            if record is not None and seen is not None and passed_again(record, seen.status, self.execution.run):
+                return record.status
             if seen is not None:
                 if seen.status == "cancelled" and self.execution.status == "paused":
                     return _open(kind)
@@ -344,6 +359,8 @@ class _Merge:
         if record.status == "completed" or record.status == "skipped":
             return record.status
         if record.status == "failed":
+            if self._is_undone_again(record):
+                return "retrying"
             if seen is not None and seen.status == "running":
                 if seen.asked:
                     return "waiting_approval"
@@ -353,6 +370,16 @@ class _Merge:
         if seen is not None and seen.status in ("failed", "cancelled"):
             return seen.status  # its function went away without a word
         return "running" if self.history is not None or self.execution.status in ACTIVE else "cancelled"
+
+    def _is_undone_again(self, record: StepRecord) -> bool:
+        """Whether another attempt of an undo may come: nothing else has begun in this rollback since it failed."""
+        known = self.release["steps"] if self.release is not None else {}
+        if not self.undoing or record.step in known or record.run != self.execution.run:
+            return False
+        return not any(
+            one.begun_at > (record.finished_at or 0) for one in self.records.values()
+            if one.run == record.run and one.step not in known
+        )
 
     def _duration(self, view: StepView, began: int | None) -> float | None:
         if view.started_at is None or began is None or view.status == "skipped":

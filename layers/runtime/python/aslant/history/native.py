@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from aslant.executions.records import Execution, Failure, Run, StepRecord, StepStatus
+from aslant.executions.states import FINAL
 from aslant.executions.store import ExecutionStore
 from aslant.history.steps import HOLDERS, SeenStep, StepHistory
 from aslant.releases import StepFacts
@@ -21,6 +22,21 @@ _INTERRUPTED = WAITING | HOLDERS | {"workflow"}
 _RECORDED: dict[str, StepStatus] = {"completed": "completed", "failed": "failed", "skipped": "skipped"}
 
 Place = tuple[str, tuple[int, ...]]
+
+
+class Answer(Protocol):
+    """What is looked at of a decided request."""
+
+    @property
+    def at(self) -> int:
+        """Epoch milliseconds."""
+
+
+class Answers(Protocol):
+    """What is asked of the service of approvals."""
+
+    def answered(self, tenant: str, execution: str) -> Mapping[Place, Answer]:
+        """By step and iteration those whose latest request is decided."""
 
 
 def native_records(history: StepHistory, *, run: int, known: Collection[Place], at: int) -> Iterator[StepRecord]:
@@ -41,7 +57,7 @@ def native_records(history: StepHistory, *, run: int, known: Collection[Place], 
 
 def record_run(
     store: ExecutionStore, execution: Execution, history: StepHistory, *, run: Run, completed: bool, at: int, now: int,
-    late: bool = False,
+    late: bool = False, approvals: Answers | None = None,
 ) -> None:
     """Stores such records of a run that ended at `at` (epoch milliseconds). `now`: the same, of the clock.
 
@@ -49,7 +65,8 @@ def record_run(
     if nothing inside of it ended in this one. What really ended now keeps the earliest start. `late`: later runs may have
     told of it by now; so only what nothing is known of is added.
 
-    What a function left running when it was killed has failed, if the machine took it so.
+    What a function left running when it was killed has failed, if the machine took it so. An approval ended when it
+    was answered, though the machine may have rested then.
     """
     history.finish(completed=completed, at=datetime.fromtimestamp(at / 1000, UTC))
     before = {(step.step, step.iteration): step for step in store.steps(execution.tenant, execution.id)}
@@ -66,6 +83,10 @@ def record_run(
         if not step.native or step.run > run.number or (late and step.status != "running")
     }  # fmt: skip
     fresh = {place for place in known if before[place].run == run.number}
+    # Its end was told when it was cancelled, or is being undone since.
+    over = execution.status in FINAL or (execution.run != run.number and execution.status == "rolling_back")
+    asked = any(seen.type == "approval" for seen in history.seen.values())
+    answers = approvals.answered(execution.tenant, execution.id) if approvals is not None and asked else {}
     found = []
     records = [*native_records(history, run=run.number, known=known, at=at * 1000)]
     for record in sorted(records, key=lambda record: record.type in HOLDERS):  # those inside first
@@ -75,6 +96,8 @@ def record_run(
             record.type in HOLDERS and _any_inside(history.steps, place, fresh)
         ):
             assert earlier is not None
+            if record.status == "running":
+                continue  # stopped on its way through
             record = replace(
                 record, run=earlier.run, attempts=earlier.attempts, total_attempts=earlier.total_attempts, error=earlier.error,
                 started_at=earlier.started_at, begun_at=earlier.begun_at, finished_at=earlier.finished_at,
@@ -83,16 +106,29 @@ def record_run(
         else:
             fresh.add(place)
             record = _continued(record, earlier, run.entered.get(f"{execution.id}/{record.label}"))
-        found.append(record)
+            if record.type == "approval" and record.finished_at is not None and place in answers:
+                record = replace(record, finished_at=ended_by(answers[place], record.begun_at, record.finished_at))
+        if earlier is not None and record.status == earlier.status == "running" and record.run == earlier.run:
+            record = replace(record, stopped_at=earlier.stopped_at)
+        found.append(replace(record, late=over))
     if found:
         store.record_native(execution, found, now=now * 1000)
 
 
 def passed_again(earlier: StepRecord | None, status: str, run: int) -> bool:
-    """Whether run number `run` only passed through a native step, which had ended with that status in an earlier one."""
-    if earlier is None or not earlier.native or earlier.run >= run or earlier.status != status:
+    """Whether run number `run` only passes through a native step, which had ended in an earlier one: it has that status again,
+    has not come through yet, or was stopped on its way.
+    """
+    if earlier is None or not earlier.native or earlier.run >= run or status not in (earlier.status, "running", "cancelled"):
         return False
-    return status in ("completed", "skipped") or (status == "failed" and earlier.settled)
+    return earlier.status == "completed" or (earlier.status == "skipped" == status) or (
+        earlier.status == "failed" and earlier.settled
+    )
+
+
+def ended_by(answer: Answer, began: int, ended: int) -> int:
+    """When an approval ended (epoch microseconds): by its answer, though the machine may have rested then."""
+    return min(ended, max(began, answer.at * 1000))
 
 
 def _any_inside(steps: Mapping[str, StepFacts], outer: Place, places: Collection[Place]) -> bool:

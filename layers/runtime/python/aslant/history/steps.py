@@ -7,7 +7,7 @@ skipped, and failures that happened before or after a function ran.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
@@ -58,6 +58,7 @@ class Failed(Protocol):
 
     step: str
     type: str
+    iteration: tuple[int, ...]
     error: str
     message: str
 
@@ -69,13 +70,31 @@ def culprit(failures: Sequence[FailedT], error: str | None, message: str, step: 
     """The failure that ended an execution with `error`: the last one that failed so, or failed at all.
 
     A step inside of a parallel or a loop says more than the one around it. Of several that failed at once, the one of
-    `step` (see `blamed`) or with the execution's own message is meant.
+    `step` (see `blamed`) or with the execution's own message is meant; of several iterations, the one that failed first.
     """
     fitting = [one for one in failures if one.error == error] or list(failures)
     inner = [one for one in fitting if one.type not in HOLDERS] or fitting
     inner = [one for one in inner if one.step == step] or inner
     same = [one for one in inner if one.message == message] or inner
-    return same[-1] if same else None
+    return next((one for one in same if one.step == same[-1].step), None)
+
+
+def inside_of(failures: Iterable[FailedT], around: FailedT, children: Callable[[str], Iterable[str]]) -> FailedT | None:
+    """The first failure inside of a parallel or a loop: what that failed with, where the engine says so only further out.
+
+    `children` gives the steps directly inside of a step.
+    """
+    inside: set[str] = set()
+    stack = [around.step]
+    while stack:
+        inner = [*children(stack.pop())]
+        inside.update(inner)
+        stack.extend(inner)
+    depth = len(around.iteration)
+    return next((
+        one for one in failures
+        if one.step in inside and one.type not in HOLDERS and one.error and one.iteration[:depth] == around.iteration
+    ), None)
 
 
 def message_of(cause: str | None) -> str:
@@ -303,6 +322,9 @@ class StepHistory:
                 one.error, one.message = branch["error"], branch["message"]
             else:
                 one.error, one.message = error_of(visit.error, visit.cause), message_of(visit.cause)
+            if not one.error and one.type in HOLDERS:
+                inner = inside_of(self.failures, one, lambda step: self.steps[step].get("children", ()))
+                one.error, one.message = (inner.error, inner.message) if inner is not None else ("", "")
             one.settled = visit.status in ("caught", "succeeded")
             if one in self.failures:
                 self.failures.remove(one)
