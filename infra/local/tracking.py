@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aslant.history.joined import PART
-from aslant.history.steps import HOLDERS, LAPSED, culprit, failed_branch, inside_of, says_nothing
+from aslant.history.steps import HOLDERS, LAPSED, culprit, failed_branch, inner_first, inside_of, says_nothing
 from aslant.history.steps import blamed as blamed
 from aslant.history.steps import error_of as error_of
 from aslant.history.steps import message_of as message_of
@@ -55,7 +55,7 @@ class Tracker:
     def feed(self, events: Iterable[Mapping[str, Any]]) -> bool:
         """Takes further events; True when a step changed."""
         changed = False
-        for visit in self._timeline.feed(events):
+        for visit in (visit for event in events for visit in inner_first(self._timeline.feed((event,)))):
             origin = self._origins.get(visit.state)
             if loops := self._loops(visit):
                 self._progress.enter(loops[-1][0], tuple(index for _, index in loops))

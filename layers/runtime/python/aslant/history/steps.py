@@ -79,6 +79,11 @@ def culprit(failures: Sequence[FailedT], error: str | None, message: str, step: 
     return next((one for one in same if one.step == same[-1].step), None)
 
 
+def inner_first(visits: Iterable[StateVisit]) -> list[StateVisit]:
+    """Visits that one event has changed: those inside of others say why."""
+    return sorted(visits, key=lambda visit: -len(visit.path))
+
+
 def inside_of(failures: Iterable[FailedT], around: FailedT, children: Callable[[str], Iterable[str]]) -> FailedT | None:
     """The first failure inside of a parallel or a loop: what that failed with, where the engine says so only further out.
 
@@ -216,7 +221,7 @@ class StepHistory:
         for event in events:
             if str(event.get("type", "")).startswith("Execution"):
                 self._note_end(event)
-            for visit in self.timeline.feed((event,)):
+            for visit in inner_first(self.timeline.feed((event,))):
                 changed |= self._visit(visit)
         return changed
 
