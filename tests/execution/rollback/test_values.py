@@ -81,7 +81,7 @@ def test_only_a_failure_whose_policy_asks_for_it_is_undone(skills: Skills) -> No
             compensation: {id: c, type: skill, config: {skill: echo, parameters: {name: undo a}}}
           - {id: fails, type: skill, depends_on: [a], when: "input.bad == 'skill'", config: {skill: fail}}
           - {id: own, type: skill, depends_on: [a], when: "input.bad == 'own'", on_failure: fail, config: {skill: fail}}
-          - {id: http, type: http, depends_on: [a], when: "input.bad == 'http'", config: {url: "ftp://x"}}
+          - {id: http, type: http, depends_on: [a], when: "input.bad == 'http'", config: {url: "{{ 'ftp:' }}//x"}}
           - {id: gone, type: skill, depends_on: [a], when: "input.bad == 'gone'", config: {skill: nowhere}}
         rollback:
           - {id: r1, type: skill, config: {skill: echo, parameters: {name: undo r1}}}
