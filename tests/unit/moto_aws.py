@@ -1,6 +1,7 @@
 """AWS by moto, with clients of its own and no credentials of whoever runs the tests.
 
-Tables are as the local cloud mends them, but for their streams: a transaction copies no tables, an expression is parsed once.
+Tables and answers are as the local cloud mends them, but for streams: a transaction copies no tables, an expression is parsed
+once.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any, cast
 
 import pytest
 
-from infra.local.moto_patches import tables, updates
+from infra.local.moto_patches import answers, tables, updates
 from infra.local.moto_patches.registry import PATCHES, install
 
 _TABLES = [
     one for one in PATCHES
-    if one.replacement.__module__ in (tables.__name__, updates.__name__) and one.replacement is not tables.one_at_a_time
+    if one.replacement.__module__ in (answers.__name__, tables.__name__, updates.__name__) and one.replacement is not tables.one_at_a_time
 ]  # fmt: skip
 
 

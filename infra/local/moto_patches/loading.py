@@ -32,6 +32,7 @@ def load_interpreter() -> None:
         sys.modules.update(zip(names, (package, utils), strict=True))
     try:
         from infra.local.moto_patches import (  # noqa: F401
+            answers,
             api,
             attempts,
             control,

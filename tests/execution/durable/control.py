@@ -75,7 +75,7 @@ class World:
         end = time.monotonic() + 60
         while not what():
             assert time.monotonic() < end, why
-            time.sleep(0.05)  # what is asked is often a request, which takes as long as a step
+            time.sleep(0.1)  # what is asked is often a request, which takes as long as a step
 
     def reached(self, *names: str) -> None:
         """Waits until all of these have begun."""
