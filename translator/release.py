@@ -19,7 +19,7 @@ from translator.graph.scope import Scope
 from translator.model.values import is_node, nodes_of, reads_of
 from translator.model.workflow import Step
 from translator.passes.fold import as_node, variable_step
-from translator.passes.triggers import event_facts, trigger_facts, webhook_facts
+from translator.passes.triggers import event_facts, trigger_facts, trigger_names, webhook_facts
 from translator.pipeline import Compilation
 from translator.rollback.build import has_ending, has_undoing
 
@@ -53,6 +53,8 @@ def release_of(
         inputs=None if workflow.inputs is None else {name: dict(spec) for name, spec in workflow.inputs.items()},
     )
     release["looked_into"] = inputs_looked_into(compilation)
+    if workflow.triggers:
+        release["named"] = trigger_names(workflow)
     if triggers := trigger_facts(workflow):
         release["triggers"] = triggers
     if webhooks := webhook_facts(workflow):

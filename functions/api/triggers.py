@@ -1,6 +1,6 @@
 """What starts workflows by itself. Triggers are part of definitions: to change one is to publish a further version.
 
-A trigger's id is `<workflow>:<type>-<number>`, its place among those of its type: those behind one that is taken out move up.
+A trigger's id is `<workflow>:<type>-<number>`. It stays when others come or go before it (`aslant.triggers.carried`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def show(trigger_id: str) -> Response[editing_models.TriggerDocument]:
 
 @router.post("/triggers", tags=["triggers"], summary="Give a workflow a trigger, and publish it")
 def create(body: editing_models.TriggerBody) -> Response[editing_models.TriggerDocument]:
-    def add(triggers: list[Json]) -> int:
+    def add(triggers: list[Json], ids: list[str]) -> int:
         triggers.append({"type": body.type, "config": dict(body.config)})
         return len(triggers) - 1
 
@@ -87,8 +87,8 @@ def remove(trigger_id: str) -> Response[None]:
     settings, caller = caller_of(router)
     record, _ = _found(settings, caller, trigger_id)
 
-    def drop(triggers: list[Json]) -> int:
-        del triggers[_place(triggers, trigger_id)]
+    def drop(triggers: list[Json], ids: list[str]) -> int:
+        del triggers[_place(ids, trigger_id)]
         return -1
 
     _altered(204, record.id, drop)
@@ -143,7 +143,9 @@ def _of(settings: Settings, caller: Caller, record: WorkflowRecord) -> Iterator[
         return
     definition = bootstrap.catalog(settings).definition(caller.tenant, record.id, record.published)
     triggers = editing.canonical(definition.text, dialect=definition.dialect)[1].get("triggers") or []
-    for id, trigger in _named(record.id, triggers):
+    for id, trigger in zip(_ids(settings, caller, record, triggers), triggers, strict=True):
+        if not id:
+            continue
         config = dict(trigger.get("config") or {})
         shown = editing_models.TriggerDocument(
             id=id, workflow=record.id, version=record.published, type=trigger["type"], config=config,
@@ -156,20 +158,21 @@ def _of(settings: Settings, caller: Caller, record: WorkflowRecord) -> Iterator[
         yield shown
 
 
-def _named(workflow: str, triggers: list[Json]) -> Iterator[tuple[str, Json]]:
-    numbers: dict[str, int] = {}
-    for trigger in triggers:
-        kind = str(trigger["type"])
-        numbers[kind] = numbers.get(kind, 0) + 1
-        if kind != "manual":
-            yield f"{workflow}:{kind}-{numbers[kind]}", trigger
+def _ids(settings: Settings, caller: Caller, record: WorkflowRecord, triggers: list[Json]) -> list[str]:
+    """The ids of the published version's triggers in their order, empty for those that start nothing by themselves."""
+    named = bootstrap.releases(settings).get(caller.tenant, record.id, record.published).get("named")
+    if named is None:  # published by a version of this service that counted them
+        kinds = [str(one["type"]) for one in triggers]
+        ids = ["" if kind == "manual" else f"{kind}-{kinds[: place + 1].count(kind)}" for place, kind in enumerate(kinds)]
+    else:
+        ids = [one["id"] for one in named]
+    return [f"{record.id}:{id}" if id else "" for id in ids]
 
 
-def _place(triggers: list[Json], trigger_id: str) -> int:
-    named = dict(_named(trigger_id.rpartition(":")[0], triggers))
-    if trigger_id not in named:
+def _place(ids: list[str], trigger_id: str) -> int:
+    if trigger_id not in ids:
         raise NotFoundError(f"there is no trigger {trigger_id}")
-    return next(place for place, one in enumerate(triggers) if one is named[trigger_id])
+    return ids.index(trigger_id)
 
 
 def _found(
@@ -189,8 +192,8 @@ def _configured(
     settings, caller = caller_of(router)
     record, _ = _found(settings, caller, trigger_id)
 
-    def configure(triggers: list[Json]) -> int:
-        place = _place(triggers, trigger_id)
+    def configure(triggers: list[Json], ids: list[str]) -> int:
+        place = _place(ids, trigger_id)
         triggers[place]["config"] = change(dict(triggers[place].get("config") or {}))
         return place
 
@@ -198,9 +201,11 @@ def _configured(
 
 
 def _altered(
-    status: int, workflow: str, change: Callable[[list[Json]], int]
+    status: int, workflow: str, change: Callable[[list[Json], list[str]], int]
 ) -> Response[editing_models.TriggerDocument]:
-    """Publishes a further version of a workflow with other triggers; `change` gives the place of the one to show."""
+    """Publishes a further version of a workflow with other triggers; `change`, which also gets their ids, gives the place
+    of the one to show.
+    """
     settings, caller = caller_of(router)
     catalog = bootstrap.catalog(settings)
     record = catalog.get(caller.tenant, workflow)
@@ -212,20 +217,21 @@ def _altered(
             f"{workflow} {record.latest} is a draft beside {record.published}, which is published; publish it first"
         )
     definition = catalog.definition(caller.tenant, workflow, record.published)
-    ids: list[str] = []
+    place = -1
 
     def alter(data: dict[str, Json]) -> None:
+        nonlocal place
         triggers = data.setdefault("triggers", [])
-        place = change(triggers)
-        ids.extend(id for id, one in _named(workflow, triggers) if place >= 0 and one is triggers[place])
+        place = change(triggers, _ids(settings, caller, record, triggers))
 
     text = editing.edited(definition.text, alter, dialect=definition.dialect)
     further(200, workflow, text, definition.dialect, "patch", revision=record.revision)
     publish_of(catalog.get(caller.tenant, workflow))
-    if not ids:
+    if place < 0:
         return Response(status_code=204)
     record = catalog.get(caller.tenant, workflow)
-    return _answer(status, record, next(one for one in _of(settings, caller, record) if one.id == ids[0]))
+    id = _ids(settings, caller, record, [])[place]
+    return _answer(status, record, next(one for one in _of(settings, caller, record) if one.id == id))
 
 
 def _answer(

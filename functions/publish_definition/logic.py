@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from aslant import bootstrap, serving, triggers
 from aslant.adapters.clients import client, error_code
@@ -80,7 +80,8 @@ def _contents(compilations: Sequence[Compilation]) -> dict[str, str]:
     """A hash over all that makes up each workflow, those that it calls included."""
     by_id = {one.workflow.id: one for one in compilations}
     own = {id: _hash([
-        one.definition, one.rollback.definition if one.rollback is not None else None, release_of(one, machine=""),
+        one.definition, one.rollback.definition if one.rollback is not None else None,
+        _without_names(release_of(one, machine="")),
         *one.parts.values(), *(one.rollback.parts.values() if one.rollback is not None else ()),
     ]) for id, one in by_id.items()}  # fmt: skip
 
@@ -95,6 +96,11 @@ def _contents(compilations: Sequence[Compilation]) -> dict[str, str]:
         return found
 
     return {id: _hash([own[each] for each in (id, *sorted(called(id) - {id}))]) for id in by_id}
+
+
+def _without_names(release: Release) -> Release:
+    """Ids of triggers are carried on from one version to the next: they are nothing that a definition says."""
+    return cast(Release, {name: value for name, value in release.items() if name != "named"})
 
 
 def _version(catalog: Releases, tenant: str, id: str, version: str, contents: str) -> tuple[str, str]:
@@ -146,27 +152,30 @@ class _Publisher:
             release["contents"] = self.contents[id]
             releases.append(release)
         for release in releases:
-            before = self._published(release["workflow"])
-            self._put(release)
+            before, kept = self._put(release)
             # A schedule that fires in between finds its trigger in the catalog, or does nothing.
             triggers.follow(
-                bootstrap.schedules(self.settings), serving.subscriptions(self.settings), self.tenant, before, release
+                bootstrap.schedules(self.settings), serving.subscriptions(self.settings), self.tenant, before, kept
             )
         return releases
 
-    def _put(self, release: Release) -> None:
+    def _put(self, release: Release) -> tuple[Release | None, Release]:
+        """What was published before, and what is now."""
         workflow = release["workflow"]
         for _ in range(_TRIES):
             change = self.note(workflow, release["version"]) if self.note is not None else None
+            before, own = self._published(workflow), self._published(workflow, release["version"])
+            kept = triggers.carried(own or before, release)
             try:
-                return self.catalog.put(self.tenant, release, change)
+                self.catalog.put(self.tenant, kept, change)
             except ConflictError:
                 continue
+            return before, kept
         raise ConflictError(f"the workflow {workflow} keeps changing")
 
-    def _published(self, workflow: str) -> Release | None:
+    def _published(self, workflow: str, version: str | None = None) -> Release | None:
         try:
-            return self.catalog.get(self.tenant, workflow)
+            return self.catalog.get(self.tenant, workflow, version)
         except NotFoundError:
             return None
 

@@ -46,10 +46,12 @@ def register(
     with contextlib.suppress(NotFoundError):
         if catalog.definition(tenant, written.id, written.version).sha256 != written.sha256:
             raise ConflictError(f"{written.id} {written.version} is there with another definition; raise its version")
-    before = _published(releases, tenant, release["workflow"])
     for _ in range(_TRIES):
+        change = catalog.adopting(tenant, written, written.version, by=BY)
+        before, own = (_published(releases, tenant, release["workflow"], version) for version in (None, release["version"]))
+        release = triggers.carried(own or before, release)
         with contextlib.suppress(ConflictError):  # somebody else was faster
-            releases.put(tenant, release, catalog.adopting(tenant, written, written.version, by=BY))
+            releases.put(tenant, release, change)
             break
     else:
         raise ConflictError(f"the workflow {written.id} keeps changing")
@@ -69,8 +71,8 @@ def withdraw(
         triggers.follow(schedules, subscriptions, tenant, before, None)
 
 
-def _published(releases: Releases, tenant: str, workflow: str) -> Release | None:
+def _published(releases: Releases, tenant: str, workflow: str, version: str | None = None) -> Release | None:
     try:
-        return releases.get(tenant, workflow)
+        return releases.get(tenant, workflow, version)
     except NotFoundError:
         return None

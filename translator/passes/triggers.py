@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -10,7 +12,7 @@ from aslant.configs.base import Config
 from aslant.configs.check import problems
 from aslant.configs.triggers import EventTrigger, ScheduleTrigger, WebhookTrigger, WorkflowTrigger
 from aslant.errors import ValidationError
-from aslant.releases import EventFacts, TriggerFacts, WebhookFacts
+from aslant.releases import EventFacts, TriggerFacts, TriggerName, WebhookFacts
 from aslant.schedules import moments
 from translator.diagnostics import NOWHERE, Findings, Position
 from translator.expressions.parser import parse
@@ -58,8 +60,23 @@ def check_triggers(workflow: Workflow, findings: Findings, now: datetime | None 
             findings.add(rules.NEVER_AGAIN, "every moment of the schedule is over", _at(workflow, index, (when,)))
 
 
+def trigger_names(workflow: Workflow) -> list[TriggerName]:
+    """The ids of all triggers: the type and the number among those of that type. Publishing carries on what they had before."""
+    found: list[TriggerName] = []
+    numbers: dict[str, int] = {}
+    for trigger in workflow.triggers:
+        kind = str(trigger.get("type"))
+        numbers[kind] = numbers.get(kind, 0) + 1
+        said = json.dumps(plain(trigger), sort_keys=True, default=str)
+        found.append({
+            "id": f"{kind}-{numbers[kind]}" if kind in _MODELS else "", "type": kind,
+            "hash": hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+        })  # fmt: skip
+    return found
+
+
 def trigger_facts(workflow: Workflow) -> list[TriggerFacts]:
-    """The schedules of a checked workflow. A trigger is known by its type and its number among those of its type."""
+    """The schedules of a checked workflow, by the ids that `trigger_names` gives."""
     facts: list[TriggerFacts] = []
     for trigger in workflow.triggers:
         if trigger.get("type") != "schedule":

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aslant.adapters import clients
-from tests.served.api import REGION, Served
+from tests.served.api import FLOW, REGION, Served
 
 
 def schedules(api: Served) -> dict[str, str]:
@@ -48,7 +48,37 @@ def test_triggers_of_all_kinds(api: Served) -> None:
     assert items[0]["url"].startswith("https://api.example.com/api/v1/hooks/") and api.call("GET", "/schedules", tenant="kinds").body["items"] == []
     assert api.call("GET", "/schedules/called:event-1", tenant="kinds").status == 404
     api.call("DELETE", "/triggers/called:event-1", tenant="kinds")
-    assert api.call("GET", "/triggers/called:event-1", tenant="kinds").body["config"] == {"event": "cart.*"}
+    assert api.call("GET", "/triggers/called:event-1", tenant="kinds").status == 404
+    assert api.call("GET", "/triggers/called:event-2", tenant="kinds").body["config"] == {"event": "cart.*"}, "it keeps its id"
+    made = api.call("POST", "/triggers", {"workflow": "called", "type": "event", "config": {"event": "bill.*"}}, tenant="kinds")
+    assert made.body["id"] == "called:event-3", "an id that somebody had is not given to another one"
+
+
+def test_a_trigger_keeps_its_id_when_others_come_before_it(api: Served) -> None:
+    def publish(*triggers: str) -> dict[str, str]:
+        """What the workflow's triggers are about, by their ids."""
+        text = FLOW.format(id="ordered") + "triggers:\n" + "".join(f"  - {one}\n" for one in triggers)
+        created = api.call("POST" if first else "PUT", "/workflows" if first else "/workflows/ordered", text)
+        assert created.status < 300 and api.call("POST", "/workflows/ordered/publish").status == 200, created.body
+        items = api.call("GET", "/triggers?workflow=ordered").body["items"]
+        shown = api.call("GET", "/workflows/ordered/triggers").body
+        assert {one["id"] for part in shown.values() for one in part} == {one["id"].rpartition(":")[2] for one in items}
+        assert set(schedules(api)) == {one["id"] for one in shown["schedules"]}
+        return {one["id"].rpartition(":")[2]: str(next(iter(one["config"].values()))) for one in items}
+
+    first = True
+    hook, day = "{type: webhook, config: {secret: %s}}", "{type: schedule, config: {schedule: 'daily at %s'}}"
+    assert publish(hook % "a", day % "8:00") == {"webhook-1": "a", "schedule-1": "daily at 8:00"}
+    first = False
+    found = publish("{type: manual}", hook % "b", day % "7:00", hook % "a", day % "8:00")
+    assert found == {"webhook-1": "a", "webhook-2": "b", "schedule-1": "daily at 8:00", "schedule-2": "daily at 7:00"}
+    found = publish(day % "9:00", hook % "b", day % "8:00")
+    assert found == {"webhook-2": "b", "schedule-1": "daily at 8:00", "schedule-2": "daily at 9:00"}, "one was changed, one taken out"
+    changed = api.call("PATCH", "/triggers/ordered:webhook-2", {"config": {"secret": "c"}})
+    assert (changed.body["id"], changed.body["config"]["secret"]) == ("ordered:webhook-2", "c")
+    api.call("POST", "/workflows/ordered/rollback?version=1.0.0")
+    items = api.call("GET", "/triggers?workflow=ordered").body["items"]
+    assert [one["id"] for one in items] == ["ordered:webhook-1", "ordered:schedule-1"], "as it was published before"
 
 
 @pytest.mark.parametrize(("body", "status"), [

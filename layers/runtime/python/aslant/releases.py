@@ -50,6 +50,14 @@ class ReleaseSettings(TypedDict, total=False):
     priority: str     # low, normal or high: that of executions whose start says nothing
 
 
+class TriggerName(TypedDict):
+    """The id of a trigger (empty where nothing starts by itself), and a hash over all that it says."""
+
+    id: str
+    type: str
+    hash: str
+
+
 class TriggerFacts(TypedDict):
     """A schedule of the workflow. `expression` is EventBridge Scheduler's."""
 
@@ -109,6 +117,7 @@ class Release(TypedDict):
     settings: ReleaseSettings
     inputs: NotRequired[dict[str, Json] | None]
     looked_into: NotRequired[list[str]]  # inputs that the machines themselves look into, by JSON pointer; without, all
+    named: NotRequired[list[TriggerName]]  # all triggers of the definition, in its order
     triggers: NotRequired[list[TriggerFacts]]
     webhooks: NotRequired[list[WebhookFacts]]
     events: NotRequired[list[EventFacts]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from aslant.events import SOURCE, TYPES
 from aslant.releases import EventFacts, Release, TriggerFacts
@@ -54,6 +54,40 @@ class Subscriptions(Protocol):
 
     def workflows(self, tenant: str, topics: Iterable[str]) -> list[str]:
         """Each once, by id."""
+
+
+def carried(before: Release | None, after: Release) -> Release:
+    """`after` with the ids that its triggers had in the version published before (or in itself, when it is published again).
+
+    A trigger that says the same keeps its id, wherever it stands now. Of the others of a type, those that have changed take
+    the ids that are left, in their order; what is new gets a number that nobody had.
+    """
+    known = before.get("named", []) if before is not None else []
+    names = after.get("named", [])
+    ids: dict[str, str] = {}
+    for kind in {one["type"] for one in names if one["id"]}:
+        old, new = ([one for one in each if one["type"] == kind and one["id"]] for each in (known, names))
+        if not old:
+            continue
+        left, open_ones = list(old), []
+        for one in new:
+            same = next((each for each in left if each["hash"] == one["hash"]), None)
+            if same is None:
+                open_ones.append(one)
+            else:
+                left.remove(same)
+                ids[one["id"]] = same["id"]
+        number = max(int(one["id"].rpartition("-")[2]) for one in old)
+        for place, one in enumerate(open_ones):
+            number += place >= len(left)
+            ids[one["id"]] = left[place]["id"] if place < len(left) else f"{kind}-{number}"
+    if all(old == new for old, new in ids.items()):
+        return after
+    made: dict[str, Any] = dict(after)
+    for part in ("named", "triggers", "webhooks", "events"):
+        if part in made:
+            made[part] = [{**one, "id": ids.get(one["id"], one["id"])} for one in made[part]]
+    return cast(Release, made)
 
 
 def follow(
