@@ -81,6 +81,12 @@ def unique(name: str, taken: set[str]) -> str:
     return found
 
 
+def type_hint(name: str) -> str:
+    """A hint for a name that other dialects have for a type; empty for any other."""
+    known = STEP_TYPES.get(name.lower(), "")
+    return f"did you mean `{known}`?" if known else ""
+
+
 def seconds(value: Any, at: Position, findings: Findings, unit: float = 1) -> int | float | None:
     """A time in seconds. `value` is a number of `unit` seconds, or a text such as `30s`, `1h30m` or `PT15M`.
 

@@ -32,6 +32,7 @@ _OTHERS = {  # the key that is known in this place, and the hint
     "output": ("sourceOutput", "did you mean `sourceOutput`?"), "min": ("minimum", "did you mean `minimum`?"),
     "max": ("maximum", "did you mean `maximum`?"),
     "parameters": ("inputs", "did you mean `inputs`?"),
+    **dict.fromkeys(("id", "name", "task", "node"), ("step", "did you mean `step`?")),
 }
 
 
@@ -53,6 +54,10 @@ def key_hint(key: str, owner: Path, known: list[str]) -> str:
         return f"did you mean `{same}`?{count}"
     if same:
         return _OTHERS[key][1]
+    if is_edge(known) and not nearest(key, known):
+        return f"write the id alone, or `{{step: {key}, when: …}}`"
+    if key in _WAYS and "branches" in known:
+        return "write `branches: {true: {target_step: …}, false: {target_step: …}}`"
     longer = [name for name in known if name.startswith(f"{key}_") or name.endswith(f"_{key}")]
     return f"did you mean `{longer[0]}`?" if len(longer) == 1 else ""
 
@@ -66,6 +71,12 @@ def _word(key: str, owner: Path, known: list[str]) -> str:
         given if key in ("params", "arguments", "args") else "", _OTHERS.get(key, ("", ""))[0],
     )
     return next((meant for meant in options if meant in known), "")
+
+
+def way_hint(outcome: str) -> str:
+    """What the outcome of a condition is called here."""
+    way = {"true_branch": "true", "false_branch": "false", "yes": "true", "no": "false"}
+    return f"did you mean `{way[meant]}`?" if (meant := _WAYS.get(outcome.lower(), outcome.lower())) in way else ""
 
 
 def setting_hint(key: str, holder: Any, known: list[str]) -> str:
@@ -110,6 +121,11 @@ def is_step_as_branch(holder: Any, owner: Path, known: list[str]) -> bool:
     """Whether a step stands where a branch of a parallel is meant."""
     return (isinstance(holder, Map) and len(owner) > 1 and owner[-2] == "branches" and {*known} == {"name", "steps"}
         and "steps" not in holder and not {"id", "type", "skill", "agent"}.isdisjoint(holder))
+
+
+def is_edge(known: list[str]) -> bool:
+    """Whether these are the keys of an entry of `depends_on`."""
+    return {*known} == {"step", "on", "when"}
 
 
 def meant_by(keys: list[str], owner: Path, known: list[str]) -> set[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from translator.diagnostics import Findings, Position
 from translator.dialects.common import NO_PLACE, dependencies, dependency, nfc, only_one, put_expression, twice
+from translator.dialects.keys import key_hint, way_hint
 from translator.dialects.validate import did_you_mean, one_of
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
@@ -299,7 +300,7 @@ def choice(step: Map, settings: Map, findings: Findings) -> list[Target]:
         for outcome in named:
             if outcome not in ("true", "false"):
                 findings.add(rules.BRANCHES, f"the branch {outcome!r} is neither true nor false",
-                    named.at_key(outcome), hint="write a list of branches to have more than two")
+                    named.at_key(outcome), hint=way_hint(outcome) or "write a list of branches to have more than two")
                 continue
             if isinstance(named[outcome], Map):
                 check_keys(named[outcome], (*_TARGETS, "name"), f"the branch {outcome!r}", findings)
@@ -382,4 +383,4 @@ def check_keys(mapping: Mapping[str, Any], known: Iterable[str], what: str, find
         if key not in names:
             at = mapping.at_key(key) if isinstance(mapping, Map) else Position(1, 1)
             findings.add(rules.UNKNOWN_KEY, f"{key!r} is not a key of {what}", at,
-                hint=did_you_mean(key, names, f"known keys: {', '.join(names)}"))
+                hint=key_hint(key, (), names) or did_you_mean(key, names, f"known keys: {', '.join(names)}"))

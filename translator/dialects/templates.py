@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from translator.diagnostics import Position
-from translator.dialects.holes import CLOSE, OPEN, hole_end, parts, spelled, written
+from translator.diagnostics import Findings, Position
+from translator.dialects.holes import CLOSE, OPEN, Part, hole_end, parts, spelled, written
+from translator.findings import expressions as expression_rules
 from translator.source import Map, Seq
 
 _PATH = re.compile(r"[\w.]+")
@@ -17,6 +18,17 @@ _PLAIN = re.compile(r"\$\{\{|(?<=\\)\{\{")
 def to_canonical_holes(text: str, *openers: str) -> str:
     """A text whose holes `openers` open (see `parts`) in the canonical spelling."""
     return written(parts(text, openers)) if "{" in text else text
+
+
+def closed(text: str, pieces: list[Part], opener: str, close: str, at: Position, findings: Findings) -> list[Part]:
+    """The pieces of `text`, the last one left out and reported in the dialect's own words when it is a hole without an end."""
+    if not pieces or pieces[-1].closed:
+        return pieces
+    start = len(text) - len(pieces[-1].text.removeprefix(" " * (len(opener) - len(OPEN)))) - len(opener)
+    place = at if "\n" in text else at.shifted(start, len(opener))
+    findings.add(expression_rules.UNCLOSED, f"{opener} has no closing {close}", place,
+        hint=f"add {close}, or write \\{opener} for the delimiter itself")
+    return pieces[:-1]
 
 
 def from_canonical_holes(text: str) -> str:

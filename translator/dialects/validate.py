@@ -191,10 +191,11 @@ def _told_once(
         return problems
     meant = {owner: keys.meant_by(words, owner, _keys(schema, owner)) for owner, words in unknown.items()}
     steps = {owner for owner in unknown if keys.is_step_as_branch(value_at(document, owner), owner, _keys(schema, owner))}
+    edges = {owner for owner in unknown if keys.is_edge(_keys(schema, owner))}
     told = []
     for path, problem in problems:
         owner, kind_ = path[:-1], problem[0]["type"]
-        if kind_ == "missing" and path[-1] in meant.get(owner, ()):
+        if kind_ == "missing" and (path[-1] in meant.get(owner, ()) or owner in edges) or path in edges:
             continue
         if kind_ == "extra_forbidden" and owner in steps and path[-1] != unknown[owner][0]:
             continue

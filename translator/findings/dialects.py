@@ -83,6 +83,10 @@ CANNOT_SAY = Rule("D050", Severity.WARNING, "the dialect cannot say this",
     "What the other spelling has no word for is written with the canonical key, changed, or left out; the message says"
     " which.")
 
+RUNS_EITHER_WAY = Rule("D051", Severity.INFO, "step that runs whichever branch is taken",
+    "A branch decides about the steps that it names. What stands between the conditional and such a step without being"
+    " named waits for the conditional and runs in any case: nothing is jumped over.")
+
 # graph, tasks, agents
 
 BRANCH_TARGET = Rule("D103", Severity.ERROR, "branch names an unknown step",

@@ -61,7 +61,7 @@ UNKNOWN_INPUT = Rule("G023", Severity.ERROR, "input that the sub-workflow does n
 MISSING_INPUT = Rule("G024", Severity.ERROR, "required input of the sub-workflow not given",
     "The child workflow declares the input as required, without a default.")
 DECLARATION = Rule("G025", Severity.ERROR, "declaration of an input that contradicts itself",
-    "The default of an input has the input's own type and keeps its bounds, and a pattern is a regular expression as RE2"
-    " reads it.")
+    "The default and the options of an input have the input's own type and keep its bounds, the bounds leave something, and"
+    " a pattern is a regular expression as RE2 reads it.")
 WRONG_INPUT = Rule("G026", Severity.ERROR, "input that the sub-workflow refuses",
     "The child workflow declares the input with another type, or with bounds that the value does not keep.")

@@ -141,7 +141,11 @@ def check_inputs(workflow: Workflow, findings: Findings) -> None:
     """Findings about the declarations of inputs."""
     for name, row in (workflow.inputs or {}).items():
         for problem in declaration(name, row):
-            findings.add(rules.DECLARATION, problem.message, workflow.inputs_at.get(name, workflow.at))
+            path = [part.replace("~1", "/").replace("~0", "~") for part in problem.pointer.split("/")[1:]]
+            inside = tuple(int(part) if part.isdigit() else part for part in path)
+            written = (workflow.source or {}).get("inputs", {}).get(name)
+            at = position_of(written, inside) if isinstance(written, Map) else workflow.inputs_at.get(name, workflow.at)
+            findings.add(rules.DECLARATION, problem.message, at)
 
 
 def check_types(step: Step, workflow: Workflow, findings: Findings) -> None:

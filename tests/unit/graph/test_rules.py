@@ -57,7 +57,7 @@ CASES: list[tuple[Rule, str, str]] = [
     (graph.MISSING, "steps:\n- {id: §a, type: wait, seconds: 1, until: '2030-01-01T00:00:00Z'}", "either"),
     (graph.MISSING, "steps:\n- {id: §a, type: workflow}", "add `workflow`"),
     (graph.CONFIG, "steps:\n- {id: a, type: http, config: {url: 'https://a.example', §methd: GET}}", "did you mean method"),
-    (graph.DECLARATION, f"inputs: {{§n: {{type: number, default: x}}}}\nsteps:\n- {skill('a')}", "n"),
+    (graph.DECLARATION, f"inputs: {{n: {{type: number, default: §x}}}}\nsteps:\n- {skill('a')}", "n"),
     (graph.DUPLICATE_OUTCOME, "steps:\n- {id: §r, type: choice, cases: [{name: x, when: input.a}, {name: x, when: input.b}]}",
         "'x' twice"),
     (graph.OTHER_TYPE, f"steps:\n- {skill('a', ', §seconds: 5')}", "a step of type skill has no `seconds`"),

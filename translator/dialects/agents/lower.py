@@ -326,7 +326,7 @@ class _Lowering:
         carry_step(structure, out, self.spelling(names), ("steps", "branches"), self.findings)
 
     def custom(self, agent: str, node: Map, parameters: Map, config: Map) -> None:
-        if close := did_you_mean(agent, (*AGENTS, *CANONICAL_TYPES)):
+        if close := common.type_hint(agent) or did_you_mean(agent, (*AGENTS, *CANONICAL_TYPES)):
             self.findings.add(rules.CUSTOM_TYPE, f"{agent!r} is read as a registered skill", node.at("agent"), hint=close)
         config.put("skill", agent, node.at("agent"))
         arguments = Map(parameters.pos)

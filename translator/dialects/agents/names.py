@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from translator.diagnostics import Findings, Position
-from translator.dialects.holes import Part, hole_end, written
+from translator.dialects.holes import CLOSE, Part, hole_end, written
 from translator.dialects.spelling import rename
-from translator.dialects.templates import splice_holes
+from translator.dialects.templates import closed, splice_holes
 from translator.findings import dialects as rules
 
 # The agents of the library, and the step types they are.
@@ -115,11 +115,11 @@ def to_canonical(text: str, names: Names, at: Position, findings: Findings) -> s
             here = begin
             continue
         end = hole_end(text, begin)
-        # Without an end it stays open, to be reported.
-        found.append(Part(f" {names.respell(text[begin:end].strip())} ", True, end is not None))
+        inside = text[begin:end]
+        found.append(Part(f" {inside}", True, False) if end is None else Part(f" {names.respell(inside.strip())} ", True))
         here = len(text) if end is None else end + 2
     found += _paths(text[here:], names, at, findings)
-    return written(found)
+    return written(closed(text, [part for part in found if part.text], "${{", CLOSE, at, findings))
 
 
 def _paths(text: str, names: Names, at: Position, findings: Findings) -> Iterator[Part]:

@@ -59,14 +59,16 @@ def inputs(schema: Map | None, findings: Findings) -> Map | None:
         if isinstance(kind, str) and kind in _TYPES:
             declared.put("type", kind, source.at("type"))
         elif kind is not None and not isinstance(kind, Seq):
-            findings.add(rules.NOT_ALLOWED, f"{kind!r} is no type of an input", source.at("type"),
-                hint=did_you_mean(str(kind), sorted(_TYPES), f"types: {', '.join(sorted(_TYPES))}"))
+            _report_type(kind, source.at("type"), findings)
         elif isinstance(kind, Seq):
+            for one, place in kind.pairs():
+                if one not in _TYPES and one not in (None, "null"):
+                    _report_type(one, place, findings)
             findings.add(rules.NO_EFFECT, f"the input {name!r} has several types; any is taken", source.at("type"))
         for key in source:
             if key in _SCHEMA_KEYS:
                 declared.move(_SCHEMA_KEYS[key], source, key)
-            elif key == "required" and isinstance(source[key], bool):
+            elif key == "required" and not isinstance(source[key], Seq):
                 declared.move("required", source)
             elif key not in ("type", "title", "examples", "required", "additionalProperties", "$comment"):
                 findings.add(rules.NO_EFFECT, f"`{key}` is not checked", source.at_key(key))
@@ -77,6 +79,11 @@ def inputs(schema: Map | None, findings: Findings) -> Map | None:
         findings.add(rules.MISSING_KEY, f"the required input {name!r} is not among the properties",
             schema.at("required"), hint=did_you_mean(name, properties))
     return result
+
+
+def _report_type(kind: Any, at: Position, findings: Findings) -> None:
+    findings.add(rules.NOT_ALLOWED, f"{kind!r} is no type of an input", at,
+        hint=did_you_mean(str(kind), sorted(_TYPES), f"types: {', '.join(sorted(_TYPES))}"))
 
 
 def outputs(schema: Map | None, keys: frozenset[str], written: bool, out: Map, findings: Findings) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 from translator.diagnostics import Findings, Position
 from translator.dialects import common, routing
 from translator.dialects.common import STEP_TYPES
-from translator.dialects.holes import hole_end
+from translator.dialects.holes import CLOSE, hole_end, parts, written
 from translator.dialects.routing import Listed, Target
 from translator.dialects.spelling import only
 from translator.dialects.stages import frame
-from translator.dialects.templates import map_texts, to_canonical_holes
+from translator.dialects.templates import closed, map_texts
 from translator.dialects.validate import did_you_mean
 from translator.findings import dialects as rules
 from translator.source import Map, Seq
@@ -63,7 +63,7 @@ class _Reader:
                     hint=f"write `${value[index:end + 2]}` for the value")
                 break
             index = value.find("{{", index + 2 if end is None else end)
-        return to_canonical_holes(value, "${{")
+        return written(closed(value, parts(value, ["${{"]), "${{", CLOSE, at, self.findings)) if "{" in value else value
 
     def texts(self, value: Any, at: Position) -> Any:
         return map_texts(value, self.text, at)
@@ -323,7 +323,7 @@ class _Reader:
     def duration(self, value: Any, at: Position) -> Any:
         if isinstance(value, str) and "{{" in value:
             return self.text(value, at)
-        return common.seconds(value, at, self.findings)
+        return common.seconds(value, at, self.findings) or 0
 
     def decision(self, source: Map, result: Map, config: Map) -> list[Target]:
         decision = source.get("decision")

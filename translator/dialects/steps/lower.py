@@ -118,10 +118,25 @@ class _Reader:
         """The steps of a list, in order."""
         listed = [self.listed(item, f"{place}[{number}]", number) for number, item in enumerate(source)]
         routing.connect(listed, self.findings)
+        self.between(listed)
         result = Seq(source.pos)
         for entry, at in zip(listed, source.item_at, strict=True):
             result.add(entry.step, at)
         return result
+
+    def between(self, listed: list[Listed]) -> None:
+        """Tell of steps that a branch seems to jump over."""
+        places = {entry.id: number for number, entry in enumerate(listed)}
+        named = {common.nfc(target.step) for entry in listed for target in entry.targets}
+        for number, entry in enumerate(listed):
+            for target in entry.targets:
+                inside = listed[number + 1 : places.get(common.nfc(target.step), 0)]
+                passed = next((one for one in inside if one.written is None and one.id not in named), None)
+                if passed is not None:
+                    self.findings.add(rules.RUNS_EITHER_WAY, f"{passed.id!r} stands before {target.step!r} and runs whichever"
+                        f" branch of {entry.id!r} is taken", target.at,
+                        hint=f"let another branch name {passed.id!r} if it belongs to that one alone")
+                    break
 
     def listed(self, source: Map, place: str, barrier: int) -> Listed:
         step, targets = self.step(source, place)
@@ -304,7 +319,7 @@ class _Reader:
         if isinstance(value, str) and "{{" in value:
             expression = splice_holes(value)
             return f"{{{{ ({expression}) / 1000 }}}}"
-        return common.seconds(value, at, self.findings, MILLI)
+        return common.seconds(value, at, self.findings, MILLI) or 0
 
     def parallel(self, source: Seq, parent: str, place: str) -> Seq:
         """A branch for each step; steps that depend on each other share one."""

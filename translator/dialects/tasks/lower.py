@@ -30,6 +30,7 @@ from translator.dialects.spelling import (
 )
 from translator.dialects.tasks import schema
 from translator.dialects.templates import (
+    closed,
     expression,
     map_texts,
     splice_holes,
@@ -73,7 +74,8 @@ class _Lowering:
     def text(self, text: str, at: Position) -> str:
         if "$" not in text and "{{" not in text:
             return text
-        return written(Part(self.hole(part.text), True, part.closed) if part.hole else part for part in parts(text, ["${"]))
+        found = closed(text, parts(text, ["${"]), "${", "}", at, self.findings)
+        return written(Part(self.hole(part.text), True, part.closed) if part.hole else part for part in found)
 
     def hole(self, inner: str) -> str:
         bare = inner.strip()
@@ -231,7 +233,7 @@ class _Lowering:
             named = {kind for kind, _ in schema.KINDS.values()} - {"choice", "foreach"}
             others = [kind for kind in CANONICAL_TYPES if kind not in named]
             self.findings.add(rules.UNKNOWN_TYPE, f"{name!r} is no type of task", spec.at("type"),
-                hint=did_you_mean(name, (*schema.KINDS, *CANONICAL_TYPES),
+                hint=common.type_hint(name) or did_you_mean(name, (*schema.KINDS, *CANONICAL_TYPES),
                     f"types: {', '.join((*schema.KINDS, *others))}"))
             out.put("type", "skill")
         if config:

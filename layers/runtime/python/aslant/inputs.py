@@ -22,6 +22,7 @@ from aslant.values import MAX_SAFE_INTEGER, size
 MAX_DEPTH = 100
 
 Row = Mapping[str, Any]
+_KINDS = frozenset({"string", "number", "integer", "boolean", "array", "object", "null", "any"})
 
 
 class InputProblem(NamedTuple):
@@ -66,11 +67,11 @@ def _too_large(given: Mapping[str, Any]) -> Iterator[InputProblem]:
 
 
 def declaration(name: str, row: Row) -> list[InputProblem]:
-    """What is wrong with a row itself: a default that the row refuses, or a pattern that cannot be read.
+    """What is wrong with a row itself: a pattern that cannot be read, what no value fits, a default that the row refuses.
 
-    A default of null is none: the input is then null when it is not given.
+    A default of null is none: the input is then null when it is not given. Pointers begin at the row.
     """
-    problems = []
+    problems = [*_impossible(row, "", name)]
     if isinstance(row.get("pattern"), str):
         try:
             _compiled(row["pattern"])
@@ -80,6 +81,43 @@ def declaration(name: str, row: Row) -> list[InputProblem]:
         checked = _check(row, _whole(row, row["default"]), "/default", f"the default of {name}")
         problems += [*_unsafe(row["default"], "/default", 0), *checked]
     return problems
+
+
+_BOUNDS = (("minimum", "minimum", "maximum", "maximum"), *(
+    (f"min_{what}", f"min{what.title()}", f"max_{what}", f"max{what.title()}") for what in ("length", "items")))
+
+
+def _impossible(row: Row, pointer: str, name: str) -> Iterator[InputProblem]:
+    """What no value can fit: an unknown type inside, bounds that exclude each other, options that the row itself refuses."""
+    for kind in _types(row) if pointer else ():
+        if kind not in _KINDS:
+            yield InputProblem(f"{pointer}/type", f"{kind!r} is no type; there are {', '.join(sorted(_KINDS))}")
+    for low_key, low_name, high_key, high_name in _BOUNDS:
+        low, high = _bound(row, low_key, low_name), _bound(row, high_key, high_name)
+        if low is not None and high is not None and low > high:
+            yield InputProblem(
+                f"{pointer}/{low_key}", f"no value fits {name}: at least {low} and at most {high} exclude each other"
+            )
+    options = _list(row.get("enum"))
+    if options is not None and not options:
+        yield InputProblem(f"{pointer}/enum", f"no value fits {name}: its `enum` is empty")
+    rest = {key: value for key, value in row.items() if key != "enum"}
+    for index, option in enumerate(options or ()):
+        if option is not None:
+            yield from _check(rest, option, f"{pointer}/enum/{index}", f"an option of {name}")
+    for key, inner in _inner(row):
+        _, inside, last = key.rpartition("/")
+        yield from _impossible(inner, f"{pointer}/{key}", f"{name}.{last}" if inside else f"an item of {name}")
+
+
+def _inner(row: Row) -> Iterator[tuple[str, Row]]:
+    """The rows of items and properties with their pointers."""
+    if isinstance(row.get("items"), Mapping):
+        yield "items", row["items"]
+    properties = row.get("properties")
+    for key, inner in properties.items() if isinstance(properties, Mapping) else ():
+        if isinstance(inner, Mapping):
+            yield f"properties/{_escaped(str(key))}", inner
 
 
 def misfits(schema: Row, value: Any, name: str) -> list[InputProblem]:

@@ -101,6 +101,12 @@ def test_what_has_nothing_to_act_on_is_told(step: str, key: str) -> None:
     (STEPS + "{id: s, type: http, config: {url: example.com}}", "write the whole address"),
     (STEPS + "{id: s, type: scrape, config: {urls: ['https://x.org', ftp.x.org]}}", "write the whole address"),
     ("settings: {checkpoint: {policy: every_step}}\n" + STEPS + "{id: s, type: delay, config: {seconds: 3}}", "did you mean `every_node`?"),
+    (TASKS + "{id: s, name: s, type: {type: delay, seconds: 1}}", "did you mean `wait`?"),
+    (TASKS + "{id: s, name: s, type: {type: Command, command: 'echo ${input.x'}}", "add }, or write \\${ for the delimiter itself"),
+    (STAGES + "{id: s, skill: k, parameters: {a: '${{ input.x'}}", "add }}, or write \\${{ for the delimiter itself"),
+    (STEPS + "{id: s, type: conditional, config: {condition: input.x, if_true: s}}", "write `branches: {true: {target_step: …}"),
+    (STEPS + "{id: s, type: conditional, config: {condition: input.x, branches: {if_false: {target_step: s}}}}", "did you mean `false`?"),
+    (STEPS + "{id: s, type: delay, depends_on: [{id: t}], config: {seconds: 3}}", "did you mean `step`?"),
     (STAGES + "{id: s, type: http, parameters: {url: ${{ input.x }}/a}}", 'write it in quotes: "${{ input.x }}/a"'),
 ])
 def test_hints_say_what_to_write(text: str, hint: str) -> None:
@@ -112,6 +118,9 @@ def test_hints_say_what_to_write(text: str, hint: str) -> None:
     (STAGES + "{id: s, type: parallel, branches: [^{id: t, skill: x}, ^{id: u, skill: x}]}", 2),
     ("name: a\nnodes: [{id: s, type: wait, properties: {seconds: 1}}, {id: t, type: wait, properties: {seconds: 1}}]\n"
         "connections: [{^from: s, ^to: t}]", 2),
+    (STEPS + "{id: s, type: delay, depends_on: {^t: success}, config: {seconds: 3}}", 1),
+    (STEPS + "{id: s, type: delay, depends_on: [{^t: success}], config: {seconds: 3}}", 1),
+    (TASKS + "{id: s, name: s, depends_on: [{^t: success}], type: {type: wait, seconds: 3}}", 1),
     ("metadata: {id: a, name: a}\nnodes: [{id: s, agent: wait, parameters: {seconds: 1}}, {id: t, agent: wait, parameters:"
         " {seconds: 1}}]\nedges: [{^source: s, ^target: t}]", 2),
 ])
@@ -126,3 +135,41 @@ def test_each_mistake_about_keys_is_told_once(text: str, places: int) -> None:
 def test_what_cannot_be_read_is_told_once() -> None:
     found = check_sources([Source(STEPS + "{id: s, type: http, config: {url: 'https://x.org/{{ input.a }'}}", "a.yaml")])
     assert [one.code for one in found] == ["E004"]
+
+
+@pytest.mark.parametrize("step", [
+    STEPS + "{id: s, type: delay, config: {duration: ^ten}}", STAGES + "{id: s, type: delay, parameters: {duration: ^ten}}",
+])
+def test_a_time_that_is_none_is_not_missing_too(step: str) -> None:
+    found = check_sources([Source(step.replace("^", ""), "a.yaml")])
+    assert [(one.code, one.position.column) for one in found] == [("D022", len(step.rpartition("\n")[2].partition("^")[0]) + 1)]
+
+
+@pytest.mark.parametrize(("declared", "message"), [
+    ("type: array, items: {type: ^foo}", "'foo' is no type"), ("enum: ^[]", "no value fits x: its `enum` is empty"),
+    ("type: string, enum: [a, ^1]", "an option of x is an integer (1), a text is wanted"),
+    ("type: integer, minimum: ^5, maximum: 4", "at least 5 and at most 4 exclude each other"),
+])
+def test_inputs_that_no_value_fits(declared: str, message: str) -> None:
+    text = f"name: a\ninputs: {{x: {{{declared}}}}}\n" + STEPS.partition("\n")[2] + "{id: s, type: delay, config: {seconds: 3}}"
+    (found,) = check_sources([Source(text.replace("^", ""), "a.yaml")])
+    assert (found.code, found.position.column) == ("G025", text.split("\n")[1].index("^") + 1)
+    assert message in found.message
+
+
+@pytest.mark.parametrize(("declared", "code"), [
+    ("{type: [string, ^5]}", "D013"), ("{type: string, required: ^yes}", "D012"), ("'^list['", "D013"),
+])
+def test_inputs_of_agents_with_a_mistake(declared: str, code: str) -> None:
+    text = f"metadata: {{id: a, name: a}}\nstate_schema: {{input: {{type: object, properties: {{x: {declared}}}}}}}\n" \
+        "nodes: [{id: s, agent: wait, parameters: {seconds: 1}}]\nedges: []"
+    found = [one for one in check_sources([Source(text.replace("^", ""), "a.yaml")]) if one.severity is Severity.ERROR]
+    assert [(one.code, one.position.line, one.position.column) for one in found] == [(code, 2, text.split("\n")[1].index("^") + 1)]
+
+
+def test_a_step_that_a_branch_seems_to_jump_over_is_told() -> None:
+    text = "name: a\nsteps:\n  - {id: p, type: conditional, config: {condition: input.x, branches: {true: {target_step: c}}}}\n" \
+        "  - {id: b, type: delay, config: {seconds: 1}}\n  - {id: c, type: delay, config: {seconds: 1}}\n"
+    (found,) = check_sources([Source(text, "a.yaml")])
+    assert (found.code, found.severity, found.position.line) == ("D051", Severity.INFO, 3)
+    assert check_sources([Source(text.replace("target_step: c", "target_step: b"), "a.yaml")]) == ()
