@@ -74,7 +74,7 @@ def compile_text(*texts: str, limit: int = MAX_BYTES) -> list[Compilation]:
     sources = []
     for number, text in enumerate(texts):
         body = textwrap.dedent(text)
-        if "dialect:" not in body.split("steps:")[0]:
+        if not body.startswith("{") and "dialect:" not in body.split("steps:")[0]:
             body = "dialect: canonical\n" + body
         sources.append(Source(body, f"test{number}.yaml"))
     return compile_sources(sources, limit=limit)

@@ -35,12 +35,13 @@ class Origin(NamedTuple):
 @dataclass(slots=True)
 class Block:
     """A `States` map. `finish` gives the output at its end, `fail` is where failures of its states go, if they are
-    collected: a state name and the variable that holds the error."""
+    collected: a state name and the variable that holds the error; with `kept` the block's values are handed on there too."""
 
     frame: Frame
     finish: Finish
     states: dict[str, State] = field(default_factory=dict)
     fail: tuple[str, str] | None = None
+    kept: bool = False
     end_state: str = ""
     label: str = ""
     bare: bool = False  # the output is the one value that the frame hands on, not an object with it

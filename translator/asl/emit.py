@@ -154,7 +154,7 @@ def body_states(machine: Machine, block: Block, body: Body, label: str, failed: 
         name = machine.states.new(label, "failed")
         block.states[name] = {"Type": "Succeed", "Output": failed(variable)}
         machine.origins[name] = Origin("", "failed", machine.workflow.at)
-        block.fail = (name, variable)
+        block.fail, block.kept = (name, variable), body.inner is None
     if body.inner is None:
         return close(block, emit(machine, block, body.plan, None))
     inner = body_block(machine, Body(body.inner, body.plan), label)
@@ -183,11 +183,16 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
     first = first_step(plan)
     others = len(plan.bodies) - 1
     label = f"{first.id} + {others} more" if others else f"from {first.id}"
-    blocks = [body_block(machine, body, label, bare=True) for body in plan.bodies]
-    if block.fail is not None:
+    # One that was cut off a sequence leaves behind what its states would have left here.
+    cut_off = block.kept and not others and plan.bodies[0].frame.apart
+    blocks = [body_block(machine, body, label, bare=not cut_off) for body in plan.bodies]
+    if block.fail is not None and not cut_off:
         for inner in blocks:
             name_failed_steps(machine, inner, label)
-    maps = [body_states(machine, inner, body, label) for inner, body in zip(blocks, plan.bodies, strict=True)]
+    maps = [
+        body_states(machine, inner, body, label, _leaving(machine, body.frame) if cut_off else None)
+        for inner, body in zip(blocks, plan.bodies, strict=True)
+    ]
     maps = [
         part(machine, block, body, states, label) if body.frame.apart else states
         for body, states in zip(plan.bodies, maps, strict=True)
@@ -195,13 +200,45 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
     state = side_by_side(machine, block, maps, plan.limit)
     received = received_from(machine, blocks)
     assign = machine.assign(received, plan.frame)
-    if assign:
-        state["Assign"] = assign
     _collect(machine, block, state, blocks)
-    machine.go(block, state, following, received)
+    if cut_off:
+        errors = machine.variables.new_name.new(f"{label}_errors")
+        assign |= {errors: query("[$states.result.failed]")}
+        state["Next"] = _unless_failed(machine, block, label, errors, following)
+    else:
+        machine.go(block, state, following, received)
+    if assign and "Next" in state:
+        state["Assign"] = assign
     name = machine.states.new(label)
     block.states[name] = state
     machine.origins[name] = Origin("", "fork", first.at)
+    return name
+
+
+def _leaving(machine: Machine, frame: Frame) -> Any:
+    """The output of a frame whose failures are collected: what it hands on, and the error."""
+
+    def failed(variable: str) -> dict[str, Any]:
+        kept = [machine.variables.names[slot, frame] for slot in machine.variables.exports.get(frame, ())]
+        return {name: query(f"${name}") for name in kept} | {"failed": query(f"${variable}")}
+
+    return failed
+
+
+def _unless_failed(machine: Machine, block: Block, label: str, errors: str, following: str | None) -> str:
+    """The choice after a part whose failure is in its output: the block's own collection of errors, or what follows."""
+    assert block.fail is not None
+    state: State = {
+        "Type": "Choice",
+        "Choices": [{
+            "Condition": query(f"$count(${errors})>0"), "Next": block.fail[0],
+            "Assign": hand_over(machine, block, None, query(f"${errors}[0]")),
+        }],
+        "Default": machine.target(block, following),
+    }  # fmt: skip
+    name = machine.states.new(label, "joined")
+    block.states[name] = state
+    machine.origins[name] = Origin("", "join", machine.workflow.at)
     return name
 
 
@@ -235,16 +272,10 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
         label = f"{step.id}/{number}"
         extra = native.branch_output(machine, run, number) if keeps else None
         inner = body_block(machine, body, label, extra)
-
-        def failed(variable: str, frame: Frame = body.frame) -> dict[str, Any]:
-            names = machine.variables.names
-            kept = [names[slot, frame] for slot in machine.variables.exports.get(frame, ())]
-            return {name: query(f"${name}") for name in kept} | {"failed": query(f"${variable}")}
-
         blocks.append(inner)
         if not step.wait_for_all and (block.fail is not None or tells_statuses(machine, inner)):
             name_failed_steps(machine, inner, label)
-        maps.append(body_states(machine, inner, body, label, failed if step.wait_for_all else None))
+        maps.append(body_states(machine, inner, body, label, _leaving(machine, body.frame) if step.wait_for_all else None))
     state = side_by_side(machine, block, maps, step.max_parallel)
     received = received_from(machine, blocks)
     result = native.parallel_result(step)

@@ -276,10 +276,6 @@ class Planner:
 
     def branches(self, scope: Scope, region: Branches, context: Live, frame: Frame) -> Plan:
         """Parts that hang on different outcomes of one choice become the arms of one branch."""
-        cut = self.cut.groups(scope, region.parts) if self.cut is not None and region.limit is None else []
-        if len(cut) > 1:
-            together = [[tree for parts in some for tree in parts] for some in self.cut.apart(cut)] if self.cut else []
-            return Fork(tuple(self.beside(scope, parts, context, frame) for parts in together), frame, None)
         groups: list[tuple[int | None, list[tuple[Live, Tree]]]] = []
         for part in region.parts:
             live = None if self.holds_tokens(scope, part) else _needed(scope, part, context)
@@ -289,13 +285,22 @@ class Planner:
                 target.append((live, part))
             else:
                 groups.append((choice, [(live, part)]))
-        if len(groups) == 1:
-            return self.group(scope, groups[0], context, frame)
+        in_order = groups if len(groups) == 1 else []
         if region.limit is None and not any(self.holds_tokens(scope, part) for part in region.parts):
             quick = [group for group in groups if all(self.at_once(scope, part) for _, part in group[1])]
             if len(groups) - len(quick) <= 1:  # a Parallel would cost a state, and save no time
-                slow = [group for group in groups if group not in quick]
-                return Sequence(tuple(self.group(scope, group, context, frame) for group in (*quick, *slow)))
+                in_order = [*quick, *(group for group in groups if group not in quick)]
+        if self.cut is not None and region.limit is None:
+            trees = [part for _, members in in_order for _, part in members] or list(region.parts)
+            cut = self.cut.groups(scope, trees)
+            if len(cut) > 1 and in_order:
+                return self.pieces(scope, cut, context, frame)
+            if len(cut) > 1:
+                together = [[tree for parts in some for tree in parts] for some in self.cut.apart(cut)]
+                return Fork(tuple(self.beside(scope, parts, context, frame) for parts in together), frame, None)
+        if in_order:
+            plans = tuple(self.group(scope, group, context, frame) for group in in_order)
+            return plans[0] if len(plans) == 1 else Sequence(plans)
         bodies = []
         for group in groups:
             inner = self.frame(frame)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
+from infra.local.runner import run
 from tests.execution.support import Skills, compile_text, run_text, status_of
+from translator.asl.limits import MAX_BYTES
 
 FAILING = "{skill: fail, parameters: {name: f}}"
 
@@ -458,3 +463,39 @@ def test_attempts_of_a_reaction_come_after_those_of_every_strategy(skills: Skill
     """)
     assert (result.status, result.output) == ("completed", {"a": 4})
     assert skills.count("a") == 4
+
+
+def test_what_a_failure_leaves_does_not_depend_on_how_a_definition_is_cut(skills: Skills) -> None:
+    def line(*names: str) -> list[dict[str, Any]]:
+        return [
+            {"id": name, "type": "skill", "config": {"skill": "echo", "parameters": {"value": name}}, "depends_on": [*before]}
+            for name, before in zip(names, ((), *((name,) for name in names)), strict=False)
+        ]
+
+    branch, body = line("s0", "s1", "s2", "bad", "s4"), line("first", "call", "then", "last")
+    branch[0] |= {"type": "transform", "config": {"data": {"zero": 0}}}
+    branch[3]["config"] = {"skill": "fail"}
+    body[1] = {"id": "call", "type": "workflow", "workflow": "kid", "depends_on": ["first"]}
+    text = json.dumps({
+        "dialect": "canonical", "id": "w",
+        "steps": [
+            {"id": "p", "type": "parallel", "on_failure": "continue", "branches": [{"steps": branch}]},
+            {"id": "l", "type": "foreach", "items": [1, 2], "on_item_error": "continue", "steps": body},
+        ],
+        "outputs": {
+            "left": [f"{{{{ steps.{name}.output }}}}" for name in ("s0", "s1", "s2", "s4")],
+            "ended": [f"{{{{ steps.{name}.status }}}}" for name in ("s2", "bad", "s4")],
+            "error": "{{ errors.bad.message }}", "items": "{{ steps.l.output }}",
+        },
+    })  # fmt: skip
+    for limit, cut in ((MAX_BYTES, False), (4_000, True), (9_000, True)):
+        compilations = compile_text(text, "id: kid\nsteps: [{id: f, type: skill, config: {skill: fail}}]", limit=limit)
+        assert bool(compilations[0].parts) is cut
+        result = run(compilations, {}, time_scale=60, timeout=60)
+        assert result.status == "completed"
+        assert result.output["left"] == [{"zero": 0}, "s1", "s2", None]
+        assert result.output["ended"] == ["completed", "failed", "skipped"]
+        assert result.output["error"] == "step bad: as asked"
+        for item in result.output["items"]:
+            assert item["status"] == "failed" and item["error"].pop("execution").startswith("call-")
+            assert item["error"] == {"error": "NoisyError", "message": "step f: as asked", "step": "call"}
