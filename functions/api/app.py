@@ -13,6 +13,7 @@ from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
 from aws_lambda_powertools.event_handler.openapi import swagger_ui
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestUnsupportedContentType, RequestValidationError
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
+from pydantic import BaseModel
 
 from aslant import observability
 from aslant.adapters import clients, tenant_session
@@ -116,7 +117,9 @@ def _invalid(error: RequestValidationError | RequestUnsupportedContentType | Val
     except StepError as refusal:
         return problems.of_error(refusal)
     if isinstance(error, RequestValidationError):
-        return problems.of_request(error)
+        kinds = (one.type_ for one in app().context["_route"].dependant.body_params)
+        models = (one for one in kinds if isinstance(one, type) and issubclass(one, BaseModel))
+        return problems.of_request(error, next(models, None))
     return problems.problem(415, "unsupported_media_type", "send JSON: Content-Type: application/json")
 
 

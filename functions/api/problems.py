@@ -10,8 +10,10 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.exceptions import ServiceError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 
 from aslant import errors
+from aslant.configs.check import unknown_key
 from translator.diagnostics import Diagnostic, TranslatorError
 from translator.reporting import summary
 
@@ -84,15 +86,24 @@ def finding_part(found: Diagnostic) -> dict[str, Any]:
     }
 
 
-def of_request(error: RequestValidationError) -> Response[str]:
-    """All that is wrong with a request at once."""
+def of_request(error: RequestValidationError, body: type[BaseModel] | None) -> Response[str]:
+    """All that is wrong with a request at once. `body` is the model of its body, if it has one."""
     found = list(error.errors())
     unreadable = any(one.get("type") == "json_invalid" for one in found)
-    parts = [{"code": str(one.get("type", "")), "detail": str(one.get("msg", "")), "pointer": _pointer(one.get("loc", ()))}
-             for one in found]  # fmt: skip
+    parts = [
+        {"code": str(one.get("type", "")), "detail": _detail(one, body), "pointer": _pointer(one.get("loc", ()))}
+        for one in found
+    ]
     if unreadable:
         return problem(400, "not_json", parts[0]["detail"], parts)
     return problem(422, "request_invalid", "; ".join(f"{one['pointer']}: {one['detail']}" for one in parts[:5]), parts)
+
+
+def _detail(found: Mapping[str, Any], body: type[BaseModel] | None) -> str:
+    place = tuple(found.get("loc", ()))
+    if found.get("type") == "extra_forbidden" and body is not None and place[:1] == ("body",):
+        return unknown_key(body, place[1:])
+    return str(found.get("msg", ""))
 
 
 def of_service(error: ServiceError) -> Response[str]:

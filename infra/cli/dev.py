@@ -205,14 +205,10 @@ def _files_of(compilations: Sequence[Compilation], kept: Mapping[str, str]) -> d
 def _tell_lacks(running: Dev, compilations: Sequence[Compilation]) -> None:
     """Skills and secrets that steps name and nobody gave: they fail when they come to it."""
     from infra.cli import needs
-    from translator.passes.triggers import webhook_facts
 
     given = running.secrets()
-    for one in compilations:
-        for facts in webhook_facts(one.workflow):
-            if (name := facts["secret"]) not in given:
-                print(f"note: calls of the webhook {visible(facts['id'])} of {visible(one.workflow.id)} are refused until"
-                    f" --secret {visible(name)} gives its secret", file=sys.stderr)
+    for text in needs.unsigned(compilations, given.__contains__):
+        print(f"note: {text}; --secret NAME gives it", file=sys.stderr)
     if running.settings.simulate:
         return
     lacks = needs.lacking(compilations, given, running.settings)

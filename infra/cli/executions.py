@@ -54,7 +54,9 @@ def _list(args: argparse.Namespace) -> int:
         put_json({"executions": [documents.execution(one) for one in page.items], "next": page.next})
         return FINE
     if not page.items:
-        print("there are no such executions", file=sys.stderr)
+        chosen = args.workflow or args.status or args.cursor
+        nothing = "nothing has been started yet; `aslant start WORKFLOW` does that"
+        print("no execution is like that" if chosen else nothing, file=sys.stderr)
         return FINE
     width = shutil.get_terminal_size().columns
     pictures.put(listing.lines(page.items, waiting, now=now, width=width), sys.stdout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import Any
@@ -20,6 +20,7 @@ from translator.model.workflow import Step
 from translator.passes.check_skills import named_skills
 from translator.passes.check_steps import plain
 from translator.pipeline import Compilation
+from translator.reporting import visible
 from translator.source import position_of
 
 
@@ -93,6 +94,17 @@ def _example(step: Step) -> str:
     if isinstance(options, list) and options and isinstance(options[0], str):
         return f"={options[0]}"
     return "=TEXT" if plain(step.config.get("approval_type")) == "text_input" else ""
+
+
+def unsigned(compilations: Sequence[Compilation], known: Callable[[str], bool]) -> list[str]:
+    """What to say of webhooks whose secret is not `known`: none of their calls can be checked."""
+    from translator.passes.triggers import webhook_facts
+
+    lacking = [(one, facts) for one in compilations for facts in webhook_facts(one.workflow) if not known(facts["secret"])]
+    return [
+        visible(f"calls of the webhook {facts['id']} of {one.workflow.id} are refused: there is no secret {facts['secret']}")
+        for one, facts in lacking
+    ]
 
 
 def secrets_of(compilations: Sequence[Compilation]) -> set[str]:

@@ -7,9 +7,11 @@ New executions take the published version; those that began on an earlier one st
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from datetime import UTC, datetime
 
+from aslant.errors import SecretNotFound, StepError
 from infra.cli import pictures
 from infra.cli.dev import about_published
 from infra.cli.errors import FINDINGS, FINE
@@ -17,7 +19,7 @@ from infra.cli.files import read_all, texts
 from infra.cli.output import add_format, add_strategy, add_strict, exit_code, print_findings, put_json, telling
 from infra.cli.publishing import note_files, publish_files
 from infra.cli.siblings import compile_with_siblings
-from infra.cli.target import TENANT, add_json, add_target, connected, local_user
+from infra.cli.target import TENANT, Target, add_json, add_target, connected, local_user
 from translator.diagnostics import TranslatorError
 from translator.reporting import visible
 
@@ -39,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
+    from infra.cli import needs
     from infra.cli.skill_findings import of_registry
     from translator.pipeline import MissingWorkflow
 
@@ -67,6 +70,8 @@ def execute(args: argparse.Namespace) -> int:
         except MissingWorkflow as error:
             print(f"aslant: {visible(str(error))}, and not published either", file=sys.stderr)
             return FINDINGS
+        for text in needs.unsigned(compilations, functools.partial(_has_secret, target)):
+            print(f"note: {text}", file=sys.stderr)
         if target.home is not None:
             note_files(target.home, compilations)
     if args.json:
@@ -77,3 +82,16 @@ def execute(args: argparse.Namespace) -> int:
     else:
         pictures.put([[(visible(f"{one.workflow} {one.version}{about_published(one)}"), "")] for one in published], sys.stdout)
     return FINE
+
+
+def _has_secret(target: Target, name: str) -> bool:
+    """Whether an installation has a secret, as far as whoever asks may know."""
+    from aslant import bootstrap
+
+    try:
+        bootstrap.secrets(target.settings).get(TENANT, name)
+    except SecretNotFound:
+        return False
+    except StepError:
+        return True
+    return True

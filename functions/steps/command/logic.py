@@ -75,6 +75,6 @@ def _log(run: StepRun) -> Callable[[str, str], None]:
         size += len(text)
         if lines > _MOST_LINES or size > _MOST_TEXT:
             text = "more lines are not logged"
-        observability.log("INFO", "command output", ids, stream=stream, line=run.redactor.text(text))
+        observability.log("INFO", "command output", ids, stream=stream, line=run.redactor.line(text))
 
     return line

@@ -47,7 +47,11 @@ def test_a_start_with_its_options_apart(api: Served) -> None:
     body = {"input": {"who": "a"}, "options": {"async": True, "timeout_seconds": 300, "priority": "low"}, "priority": "high"}
     started = api.call("POST", "/workflows/optional/execute", body).body
     assert (started["timeout_seconds"], started["priority"]) == (300, "high"), "what stands beside counts more"
-    assert api.call("POST", "/workflows/optional/execute", {"options": {"surplus": 1}}).status == 422
+    answer = api.call("POST", "/workflows/optional/execute", {"options": {"tiemout_seconds": 1}, "inptu": {}})
+    assert answer.status == 422 and {one["pointer"]: one["detail"] for one in answer.body["errors"]} == {
+        "/body/options/tiemout_seconds": "unknown key tiemout_seconds; did you mean timeout_seconds?",
+        "/body/inptu": "unknown key inptu; did you mean input?",
+    }
 
 
 def test_a_control_with_an_old_etag_changes_nothing(api: Served) -> None:

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from aslant import bootstrap
+from aslant import bootstrap, observability
 from aslant.command_ports import CommandEnd
 from functions.steps.command.handler import handler
 
@@ -48,6 +48,19 @@ def commands(monkeypatch):
 @pytest.fixture
 def run(invocation):
     return lambda config, **more: handler(invocation("command", config, **more), None)["output"]
+
+
+def test_a_line_that_is_one_of_a_secrets_lines_is_not_logged_however_short(commands, monkeypatch, invocation):
+    class Secrets:
+        def get(self, tenant, name):
+            return "-----BEGIN KEY-----\nMIIEowIBAAKCAQEA\nab=\n-----END KEY-----\n"
+
+    monkeypatch.setattr(bootstrap, "secrets", lambda settings: Secrets())
+    told = []
+    monkeypatch.setattr(observability, "log", lambda level, message, ids, **more: told.append(more.get("line")))
+    commands.lines = [("stdout", line) for line in ("loading", "MIIEowIBAAKCAQEA", "  ab=", "ab=c")]
+    handler(invocation("command", {"command": "npm", "stdin": ""}, secrets={"/stdin": [{"secret": "key"}]}), None)
+    assert [line for line in told if line] == ["loading", "***", "***", "ab=c"]
 
 
 def failure(call):

@@ -33,6 +33,7 @@ class Redactor:
         self._values: set[str] = set()
         self._spellings: list[tuple[str, str]] = []  # as it is and in lower case, the longest first
         self._numbers: set[Any] = set()
+        self._lines: set[str] = set()  # of those with several, however short
 
     def learn(self, secret: Json, shortest: int = _SHORTEST) -> None:
         """Remember a secret's text. Of an object, the texts that are long or whose key says that they are secret."""
@@ -45,6 +46,8 @@ class Redactor:
     def _learn(self, secret: Json, shortest: int) -> None:
         if isinstance(secret, str):
             self._values.update(each for each in (secret, secret.strip()) if len(each.strip()) >= shortest)
+            if "\n" in secret.strip():
+                self._lines.update(line.strip() for line in secret.splitlines() if line.strip())
         elif isinstance(secret, dict):
             for key, value in secret.items():
                 self._learn(value, _SHORTEST if _TELLING.search(key) else shortest)
@@ -78,6 +81,10 @@ class Redactor:
                     break
                 at = text.find(value[:_LONG], at + 1)
         return text
+
+    def line(self, text: str) -> str:
+        """One of several lines that are shown apart: also without what is a whole line of a secret, however short."""
+        return _MASK if text.strip() in self._lines else self.text(text)
 
     def json(self, value: Json) -> Json:
         if not self._values:

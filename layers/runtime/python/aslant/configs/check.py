@@ -116,7 +116,7 @@ def _message(model: type[Config], data: Any, path: Path, error: Any) -> str:
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        return _unknown_key(model, path)
+        return unknown_key(model, path)
     if kind == "literal_error":
         return f"must be one of {context['expected']}".replace(" or ", ", ").replace("'", "")
     if kind == "value_error":
@@ -154,7 +154,8 @@ def _in_quotes(value: Any) -> str:
 _SAME = {"choices": ("options",), "text": ("message",), "prompt": ("message",), "users": ("approvers",)}
 
 
-def _unknown_key(model: type[Config], path: Path) -> str:
+def unknown_key(model: type[BaseModel], path: Path) -> str:
+    """What to say of a key that a model does not have, at `path` in it."""
     owner = _model_at(model, path[:-1])
     keys = sorted(field.alias or name for name, field in owner.model_fields.items()) if owner else []
     same = [word for word in _SAME.get(str(path[-1]), ()) if word in keys]
