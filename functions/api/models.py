@@ -305,10 +305,16 @@ class FindingDocument(Given):
     hint: str = ""
 
 
+VersionStatus = Annotated[
+    Literal["draft", "published", "superseded", "archived"],
+    Field(description="draft: never published; superseded: published before, and another one is now"),
+]
+
+
 class VersionDocument(Given):
     workflow: str
     version: str
-    status: str
+    status: VersionStatus
     created_at: Moment
     created_by: str
     dialect: str

@@ -32,9 +32,9 @@ def _made(workflow_id: str, version: str | None) -> Compilation:
 def versions(workflow_id: str) -> list[models.VersionDocument]:
     settings, caller = caller_of(router)
     catalog = bootstrap.catalog(settings)
-    published = catalog.get(caller.tenant, workflow_id).published
-    found = catalog.versions(caller.tenant, workflow_id)
-    return [writing.version(one, published) for one in found]
+    workflow = catalog.get(caller.tenant, workflow_id)
+    published = bootstrap.releases(settings).versions(caller.tenant, workflow_id)
+    return [writing.version(one, workflow, published) for one in catalog.versions(caller.tenant, workflow_id)]
 
 
 @router.get("/workflows/<workflow_id>/versions/<version>", tags=["workflows"], summary="A version as it was written")

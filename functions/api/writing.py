@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -91,9 +91,13 @@ def _columns(record: WorkflowRecord) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def version(record: DefinitionRecord, published: str) -> models.VersionDocument:
+def version(record: DefinitionRecord, workflow: WorkflowRecord, published: Collection[str]) -> models.VersionDocument:
+    """`published` are the versions that were published ever."""
+    status: models.VersionStatus = "draft" if record.version not in published else "superseded"
+    if record.version == workflow.published:
+        status = "published" if workflow.status != "archived" else "archived"
     return models.VersionDocument(
-        workflow=record.workflow, version=record.version, status="published" if record.version == published else "draft",
+        workflow=record.workflow, version=record.version, status=status,
         created_at=documents.moment(record.created_at) or "", created_by=record.created_by, dialect=record.dialect,
         sha256=record.sha256,
     )

@@ -1,8 +1,8 @@
 """Publishes compiled workflows: their state machines in Step Functions, what is known of them in the catalog.
 
 Only AWS's own calls are used, so the local cloud and an account are served alike. A state machine belongs to one version
-and is never changed, so that what an execution began on can always be gone on with. A version that is published again with
-another definition becomes `<version>-2` and so on: results of steps that have changed are told from those that have not.
+and is never changed, so that what an execution began on can always be gone on with. What is published under a number that
+something else has gets one of its own (`aslant.catalog`): results of steps that have changed are told from those that have not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from aslant import bootstrap, serving, triggers
 from aslant.adapters.clients import client, error_code
-from aslant.catalog import Change
+from aslant.catalog import Change, incremented, parts_of
 from aslant.errors import ConflictError, NotFoundError
 from aslant.installation import NAME, installed
 from aslant.ports import Releases
@@ -28,7 +28,6 @@ from translator.release import release_of
 
 Compile = Callable[[Mapping[str, str]], list[Compilation]]  # with other versions than the definitions say, by workflow
 Note = Callable[[str, str], Change]  # what the catalog writes of a workflow whose version is published
-MAX_REVISIONS = 10_000
 _TRIES = 10  # times that a record is written again because somebody else was faster
 
 
@@ -64,8 +63,10 @@ def publish(
     taken: dict[str, str] = {}
     states: dict[str, str] = {}
     written = {one.workflow.id: one.workflow.version for one in compilations}
+    digests = {one.workflow.id: digest_of(one) for one in compilations}
     for id, version in {**written, **(versions or {})}.items():
-        taken[id], states[id] = _version(catalog, tenant, id, version, contents[id])
+        texts = {one.version: one.sha256 for one in bootstrap.catalog(settings).store.versions(tenant, id)}
+        taken[id], states[id] = _version(catalog, tenant, id, version, contents[id], texts, digests[id])
     if taken != written:
         compilations = compile({id: version for id, version in taken.items() if version != written[id]})
     publisher = _Publisher(catalog, settings, tenant, role, compilations, contents, note)
@@ -103,17 +104,39 @@ def _without_names(release: Release) -> Release:
     return cast(Release, {name: value for name, value in release.items() if name != "named"})
 
 
-def _version(catalog: Releases, tenant: str, id: str, version: str, contents: str) -> tuple[str, str]:
-    """The version to publish it as, and whether that is new, changed or unchanged."""
-    for number in range(1, MAX_REVISIONS):
-        name = version if number == 1 else f"{version}-{number}"
+def _version(
+    catalog: Releases, tenant: str, id: str, version: str, contents: str, texts: Mapping[str, str], digest: str
+) -> tuple[str, str]:
+    """The version to publish it as, and whether that is new, changed or unchanged.
+
+    `texts`: hashes of the definitions that the catalog has, by version; `digest`: that of this one.
+    """
+
+    def published(name: str) -> str | None:
+        """The contents of a version."""
         try:
-            found = catalog.get(tenant, id, name)
+            return catalog.get(tenant, id, name).get("contents", "")
         except NotFoundError:
-            return name, "new" if number == 1 else "changed"
-        if found.get("contents") == contents:
+            return None
+
+    for name in (version, *sorted((one for one in texts if texts[one] == digest), key=parts_of, reverse=True)):
+        if published(name) == contents:
             return name, "unchanged"
-    raise NotFoundError(f"the version {version} of {id} has too many revisions; raise it")
+    beyond = all(parts_of(one) < parts_of(version) for one in texts)
+    if published(version) is None and (beyond or texts.get(version) == digest):
+        return version, "new"
+    name = max((version, *texts), key=parts_of)
+    while True:
+        name = incremented(name, "patch")
+        found = published(name)  # by one who keeps no definitions
+        if found in (None, contents):
+            return name, "changed" if found is None else "unchanged"
+
+
+def digest_of(one: Compilation) -> str:
+    """SHA-256 of a definition as it was written."""
+    text = one.source.text
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.cli.errors import UsageError
+from functions.publish_definition.logic import digest_of
 from infra.cli.target import TENANT
 from translator.pipeline import Compilation, compile_sources
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 def publish_files(
     compilations: Sequence[Compilation], settings: Settings, *, by: str, dialect: str | None = None, strategy: str | None = None
 ) -> list[Published]:
-    """Raises MissingWorkflow, and UsageError for a version of which somebody has written another draft by the API."""
+    """Raises MissingWorkflow."""
     from aslant import bootstrap
     from functions.publish_definition.logic import publish
 
@@ -32,13 +31,7 @@ def publish_files(
         sources = [one.source for one in compilations]
         return compile_sources(sources, dialect=dialect, versions=versions, strategy=strategy)
 
-    catalog, found = bootstrap.catalog(settings), []
-    for compiled in compilations:
-        workflow = compiled.workflow
-        found.append(written_of(compiled))
-        if catalog.is_other_draft(TENANT, found[-1], bootstrap.releases(settings)):
-            raise UsageError(f"{workflow.id} {workflow.version} is a draft of something else in the catalog; raise the version")
-    kept = {written.id: written for written in found}
+    catalog, kept = bootstrap.catalog(settings), {one.workflow.id: written_of(one) for one in compilations}
     return publish(
         compile, settings, TENANT, role="local",
         note=lambda workflow, version: catalog.adopting(TENANT, kept[workflow], version, by=by),
@@ -80,11 +73,6 @@ def overtaken(home: Home, compilations: Sequence[Compilation], settings: Setting
 def text_of(one: Compilation) -> str:
     text = one.source.text
     return text if isinstance(text, str) else text.decode()
-
-
-def digest_of(one: Compilation) -> str:
-    """SHA-256 of a definition as it was written."""
-    return hashlib.sha256(text_of(one).encode()).hexdigest()
 
 
 def written_of(compiled: Compilation) -> Written:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import pytest
-
 from aslant import bootstrap
 from aslant.skill_specs import SkillSpec
-from infra.cli.errors import UsageError
 from infra.cli.publishing import publish_files
 from infra.cli.siblings import compile_with_siblings
 from infra.local.provision import TENANT
@@ -151,23 +148,26 @@ def test_what_is_published_from_a_file_is_in_the_catalog_too(api: Api) -> None:
     assert (found.status, found.body["status"], found.body["published"], found.body["definition"]) == (200, "published", "1.0.0", text)
     assert api.call("POST", "/workflows", text.replace("hello", "hi"), tenant=TENANT).status == 409
     assert push(text) == "1.0.0" and api.call("GET", "/workflows/filed", tenant=TENANT).headers["ETag"] == found.headers["ETag"]
-    assert push(text.replace("hello", "hi")) == "1.0.0-2"
+    assert push(text.replace("hello", "hi")) == "1.0.1"
     changed = api.call("PUT", "/workflows/filed", text.replace("hello", "ho"), tenant=TENANT).body
-    assert (changed["published"], changed["latest"]) == ("1.0.0-2", "1.0.1")
-    assert api.call("POST", "/workflows/filed/publish", tenant=TENANT).body["published"] == "1.0.1"
-    rolled = api.call("POST", "/workflows/filed/rollback?version=1.0.0-2", tenant=TENANT)
-    assert (rolled.status, rolled.body["published"]) == (200, "1.0.0-2")
+    assert (changed["published"], changed["latest"]) == ("1.0.1", "1.0.2"), "one rule numbers both"
+    assert api.call("POST", "/workflows/filed/publish", tenant=TENANT).body["published"] == "1.0.2"
+    rolled = api.call("POST", "/workflows/filed/rollback?version=1.0.1", tenant=TENANT)
+    assert (rolled.status, rolled.body["published"]) == (200, "1.0.1")
     started = api.call("POST", "/workflows/filed/execute", {}, tenant=TENANT).body["id"]
-    assert api.call("GET", f"/executions/{started}", tenant=TENANT).body["version"] == "1.0.0-2", "what is said to be published runs"
+    assert api.call("GET", f"/executions/{started}", tenant=TENANT).body["version"] == "1.0.1", "what is said to be published runs"
     assert api.call("POST", f"/executions/{started}/cancel", {}, tenant=TENANT).status == 200
-    assert push(text.replace("hello", "hey")) == "1.0.0-3"
-    versions = [one["version"] for one in api.call("GET", "/workflows/filed/versions", tenant=TENANT).body]
-    assert versions == ["1.0.0-3", "1.0.1", "1.0.0-2", "1.0.0"], "in the order of their making"
+    assert push(text.replace("hello", "hey")) == "1.0.3" and push(text.replace("hello", "hi")) == "1.0.1"
+    assert push(text.replace("hello", "hey")) == "1.0.3", "what was published keeps its number"
+    versions = [(one["version"], one["status"]) for one in api.call("GET", "/workflows/filed/versions", tenant=TENANT).body]
+    assert versions == [(f"1.0.{number}", "published" if number == 3 else "superseded") for number in (3, 2, 1, 0)]
     patched = api.call("PATCH", "/workflows/filed", {"description": "greets"}, tenant=TENANT).body
-    assert patched["latest"] == "1.0.2" and "hey" in patched["definition"], "changes go on from what was written last"
+    assert patched["latest"] == "1.0.4" and "hey" in patched["definition"], "changes go on from what was written last"
     api.call("PUT", "/workflows/filed", text.replace("hello", "ha"), tenant=TENANT)
-    with pytest.raises(UsageError, match="filed 1.0.3 is a draft"):
-        push(text.replace("1.0.0", "1.0.3"))
+    assert push(text.replace("1.0.0", "1.0.5")) == "1.0.6", "1.0.5 is the draft of somebody else"
+    statuses = [one["status"] for one in api.call("GET", "/workflows/filed/versions", tenant=TENANT).body]
+    assert statuses == ["published", "draft", "draft", *["superseded"] * 4]
+    assert push(text.replace("1.0.0", "1.1.0")) == "1.1.0" and push(text.replace("1.0.0", "1.0.9")) == "1.1.1"
 
 
 def test_skills_are_looked_up_in_the_registry_before_a_version_is_published(api: Api) -> None:

@@ -142,14 +142,14 @@ def test_a_definition_that_changed_gets_a_version_of_its_own(shop: Dev, line: Li
     assert "(unchanged)" in fine(line("push", "shop.yaml"))
     (tmp_path / "shop.yaml").write_text(SHOP.replace("name: order}", "name: ordered}"), encoding="utf-8")
     (made,) = line.json("push", "shop.yaml")
-    assert (made["version"], made["written"], made["state"]) == ("1.2.0-2", "1.2.0", "changed")
+    assert (made["version"], made["written"], made["state"]) == ("1.2.1", "1.2.0", "changed")
     assert line.json("push", "shop.yaml")[0]["state"] == "unchanged"
-    plan = line.json("resume", id, "--version", "1.2.0-2", "--plan")
+    plan = line.json("resume", id, "--version", "1.2.1", "--plan")
     assert {step["step"]: step["action"] for step in plan["steps"]}["order"] == "re-runs"
-    code, out, err = line("resume", id, "--version", "1.2.0-2", "--yes")
+    code, out, err = line("resume", id, "--version", "1.2.1", "--yes")
     assert code == 0 and "re-runs  order" in err and "done again" in err
     line.until(line.notes, lambda notes: notes == ["order", "ordered"])
-    assert line.json("show", id)["version"] == "1.2.0-2"
+    assert line.json("show", id)["version"] == "1.2.1"
     assert line.json("show", line.start("shop", "-i", "n=1", "--version", "1.2.0"))["version"] == "1.2.0"
 
 

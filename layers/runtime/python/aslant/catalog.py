@@ -1,6 +1,8 @@
 """Definitions and their versions: what was written, by whom, and what of it is published.
 
-A version never changes. A workflow's record counts its changes, so that of two people who edit it one is told.
+A version never changes. One rule numbers them, whether they come by the API or from a file: the number that the text says,
+where it is beyond all that there are; else the highest one raised (by a patch, if nobody says otherwise). The same contents
+keep the number that they have. A workflow's record counts its changes, so that of two people who edit it one is told.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
 from aslant.errors import ConflictError, InvalidTransition, NotFoundError, PreconditionFailed, ValidationError
-from aslant.ports import Releases
 
 Increment = Literal["major", "minor", "patch"]
 WorkflowStatus = Literal["draft", "published", "deprecated", "archived"]
@@ -118,9 +119,9 @@ class Catalog:
         return found
 
     def versions(self, tenant: str, workflow: str) -> tuple[DefinitionRecord, ...]:
-        """All versions without their texts, the newest first: 1.0.0-2 may have been written after 1.0.1."""
+        """All versions without their texts, the newest first."""
         found = self.store.versions(tenant, self.get(tenant, workflow).id)
-        return tuple(sorted(found, key=lambda one: (one.created_at, _parts(one.version)), reverse=True))
+        return tuple(sorted(found, key=lambda one: (one.created_at, parts_of(one.version)), reverse=True))
 
     def create(self, tenant: str, written: Written, *, by: str) -> WorkflowRecord:
         """A new workflow, as a draft. The same definition again gives what is there; another one is a ConflictError."""
@@ -155,8 +156,8 @@ class Catalog:
             if latest is not None and latest.sha256 == written.sha256:
                 return Change(before, before)
             said = checked(written.version)
-            highest = max((one.version for one in self.store.versions(tenant, workflow)), key=_parts, default=before.latest)
-            version = said if _parts(said) > _parts(highest) else incremented(highest, increment)
+            highest = max((one.version for one in self.store.versions(tenant, workflow)), key=parts_of, default=before.latest)
+            version = said if parts_of(said) > parts_of(highest) else incremented(highest, increment)
             now = self.clock()
             return Change(before, replace(
                 before, name=written.name, description=written.description, latest=version, changed_at=now,
@@ -188,17 +189,6 @@ class Catalog:
         if before.status == "archived":
             raise InvalidTransition(f"{workflow} is archived")
         return self._with(before, status="published", published=version)
-
-    def is_other_draft(self, tenant: str, written: Written, releases: Releases) -> bool:
-        """Whether the version that the text says is kept with another text, and was never published."""
-        kept = self.store.definition(tenant, written.id, written.version)
-        if kept is None or kept.sha256 == written.sha256:
-            return False
-        try:
-            releases.get(tenant, written.id, written.version)
-        except NotFoundError:
-            return True
-        return False  # what is published next gets a version of its own
 
     def adopting(self, tenant: str, written: Written, version: str, *, by: str, revision: int | None = None) -> Change:
         """What is written when a definition that the catalog may not have, such as a file's, becomes the published version.
@@ -276,13 +266,13 @@ def checked(version: str) -> str:
 
 
 def incremented(version: str, increment: Increment) -> str:
-    major, minor, patch = _parts(version)[:3]
+    major, minor, patch = parts_of(version)[:3]
     after = {"major": (major + 1, 0, 0), "minor": (major, minor + 1, 0), "patch": (major, minor, patch + 1)}[increment]
     return ".".join(map(str, after))
 
 
-def _parts(version: str) -> list[int]:
-    """What versions are ordered by: 1.2.0-3 is the third that was published as 1.2.0."""
+def parts_of(version: str) -> list[int]:
+    """What versions are ordered by; 1.2.0-3 comes after 1.2.0."""
     core, _, rest = version.partition("-")
     numbers = [int(part) if part.isdecimal() else 0 for part in core.split(".")]
     return [*numbers, 0, 0, 0][:3] + [int(part) for part in rest.split("-") if part.isdecimal()]

@@ -75,6 +75,7 @@ EXECUTION = "execution"
 ASIDE = "aside"  # of records that were set aside; also the status of what stays in their places
 INPUT = "input"
 OUTPUT = "output"
+VERSIONS = "version#"  # what the sort keys of published versions begin with
 DEFINITIONS = "definition#"  # what the sort keys of definitions begin with
 APPROVALS = "approval#"  # what the sort keys of an execution's approvals begin with
 
@@ -232,7 +233,7 @@ def workflow(tenant: str, identifier: str) -> Key:
 
 def version(tenant: str, identifier: str, number: str) -> Key:
     """A version of a workflow; `number` is semantic (`1.2.3`), a suffix after it sorts behind."""
-    return Key(f"{_part(tenant)}#workflow#{_part(identifier)}", f"version#{_ordered(number)}")
+    return Key(f"{_part(tenant)}#workflow#{_part(identifier)}", f"{VERSIONS}{_ordered(number)}")
 
 
 def definition(tenant: str, identifier: str, number: str) -> Key:

@@ -172,10 +172,14 @@ class Releases(Protocol):
     def of_machine(self, tenant: str, machine: str) -> Release:
         """The version that a state machine (an ARN) was made of last. Raises NotFoundError."""
 
+    def versions(self, tenant: str, workflow: str) -> frozenset[str]:
+        """All that were published ever."""
+
     def put(self, tenant: str, release: Release, change: Change | None = None) -> None:
         """Stores a version and makes it the published one, in one transaction with a change of the workflow's record.
 
-        Raises ConflictError when the record is not as `change` says any more; nothing is written then.
+        Raises ConflictError when the record is not as `change` says any more, or the version has other contents; nothing is
+        written then.
         """
 
     def withdraw(self, tenant: str, workflow: str) -> None:

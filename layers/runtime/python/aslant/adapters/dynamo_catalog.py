@@ -10,7 +10,7 @@ from typing import Any
 from aslant import keys
 from aslant.adapters.aws_errors import calling
 from aslant.adapters.clients import client, error_code
-from aslant.adapters.dynamo import Refused, Row, transact
+from aslant.adapters.dynamo import Refused, Row, query, transact
 from aslant.adapters.dynamo_definitions import actions_of
 from aslant.adapters.execution_items import key_of
 from aslant.catalog import Change
@@ -23,7 +23,7 @@ MAX_FACTS = 350_000  # bytes; an item has 400 KB at most
 
 @dataclass(frozen=True, slots=True)
 class DynamoCatalog:
-    """Columns of a version: workflow, version, hash, machine, rollback, and `facts`, which is the release as gzipped JSON."""
+    """Columns of a version: workflow, version, hash, machine, rollback, contents, and `facts`: the release as gzipped JSON."""
 
     region: str
     table: str
@@ -51,6 +51,7 @@ class DynamoCatalog:
         texts = {
             "tenant": tenant, "workflow": release["workflow"], "version": release["version"], "hash": release["hash"],
             "machine": release["machine"], "rollback": release.get("rollback", ""),
+            "contents": release.get("contents", ""),
         }  # fmt: skip
         named = {name: {"S": texts[name]} for name in ("tenant", "workflow", "version")}
         item = {name: {"S": text} for name, text in texts.items() if text} | {"facts": {"B": facts}}
@@ -63,12 +64,20 @@ class DynamoCatalog:
         }}]  # fmt: skip
         try:
             transact(client("dynamodb", self.region), [
-                {"Put": {"TableName": self.table, "Item": item | key}},
+                {"Put": {"TableName": self.table, "Item": item | key, **_unless_other(release)}},
                 {"Put": {"TableName": self.table, "Item": named | key_of(keys.machine(tenant, release["machine"]))}},
                 *(record if change is None else actions_of(self.table, change, published)),
             ], "publishing a version")  # fmt: skip
         except Refused:
             raise ConflictError(f"{release['workflow']} has changed meanwhile") from None
+
+    def versions(self, tenant: str, workflow: str) -> frozenset[str]:
+        found = query(
+            client("dynamodb", self.region), "reading the versions of a workflow", TableName=self.table, ConsistentRead=True,
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :kind)", ProjectionExpression="version",
+            ExpressionAttributeValues={":pk": {"S": keys.workflow(tenant, workflow).pk}, ":kind": {"S": keys.VERSIONS}},
+        )
+        return frozenset(row["version"]["S"] for row in found)
 
     def withdraw(self, tenant: str, workflow: str) -> None:
         from botocore.exceptions import ClientError
@@ -91,3 +100,13 @@ class DynamoCatalog:
             )
         row: dict[str, Any] | None = answer.get("Item")
         return row
+
+
+def _unless_other(release: Release) -> dict[str, Any]:
+    """The condition that the version is not there with other contents."""
+    if "contents" not in release:
+        return {}
+    return {
+        "ConditionExpression": "attribute_not_exists(contents) OR contents = :contents",
+        "ExpressionAttributeValues": {":contents": {"S": release["contents"]}},
+    }
