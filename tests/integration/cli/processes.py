@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,16 @@ _FORKS.set_forkserver_preload(["tests.integration.warm"])
 class Forked:
     """Like what `started` gives, but soon there: for tests of how it goes on, not of how Python starts.
 
-    Standard error is a pipe, or goes to the end of the file `errors`.
+    Standard error is a pipe, or goes to the end of the file `errors`. With a `terminal` all three are that one.
     """
 
-    def __init__(self, argv: list[str], cwd: Path, *, errors: Path | None = None) -> None:
+    def __init__(self, argv: list[str], cwd: Path, *, errors: Path | None = None, terminal: int | None = None) -> None:
         (out, out_end), (err, err_end) = _FORKS.Pipe(duplex=False), _FORKS.Pipe(duplex=False)
         told = None if errors is None else str(errors)
-        self._process = _FORKS.Process(target=_become, args=(argv, str(cwd), environment(), out_end, err_end, told))
+        if terminal is not None:
+            out_end, err_end = (Connection(os.dup(terminal)) for _ in range(2))
+        given = (argv, str(cwd), environment(), out_end, err_end, told, terminal is not None)
+        self._process = _FORKS.Process(target=_become, args=given)
         self._process.start()
         self.stdout, self.stderr = (os.fdopen(os.dup(end.fileno()), encoding="utf-8") for end in (out, err))
         for end in (out, out_end, err, err_end):
@@ -75,13 +79,17 @@ class Forked:
             return self.stdout.read(), self.stderr.read()
 
 
-def _become(argv: list[str], folder: str, variables: dict[str, str], out: Any, err: Any, errors: str | None) -> None:
+def _become(
+    argv: list[str], folder: str, variables: dict[str, str], out: Any, err: Any, errors: str | None, terminal: bool
+) -> None:
     """In the fork: what the shell would have set, then the command as its console script calls it."""
     os.setsid()
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the server ignores interrupts
+    if terminal:
+        os.dup2(out.fileno(), 0)
     os.dup2(out.fileno(), 1)
     os.dup2(err.fileno() if errors is None else os.open(errors, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), 2)
     out.close()
@@ -94,12 +102,11 @@ def _become(argv: list[str], folder: str, variables: dict[str, str], out: Any, e
 
 
 class Terminal:
-    """A process with a terminal of its own."""
+    """A fork with a terminal of its own."""
 
     def __init__(self, argv: list[str], cwd: Path) -> None:
         self._master, slave = pty.openpty()
-        self.process = subprocess.Popen([sys.executable, "-m", "infra.cli.main", *argv], cwd=cwd, env=environment(),
-            stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+        self.process = Forked(argv, cwd, terminal=slave)
         os.close(slave)
         self.seen = ""
 
@@ -125,4 +132,6 @@ class Terminal:
         try:
             return self.process.wait(timeout=LIMIT)
         finally:
+            for one in (self.process.stdout, self.process.stderr):
+                one.close()
             os.close(self._master)

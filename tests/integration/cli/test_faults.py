@@ -199,7 +199,7 @@ def test_an_interrupt_at_a_question_stops_the_run_and_asks_nothing_more(folder: 
 
 def test_two_runs_of_one_file_at_the_same_time_do_not_meet(folder: Path) -> None:
     argv = ["run", "two.yaml", "--approve", "*", "--json"]
-    both = [started(argv, folder) for _ in range(2)]
+    both = [Forked(argv, folder) for _ in range(2)]
     ends = [process.communicate(timeout=LIMIT) for process in both]
     documents = [json.loads(out) for out, _ in ends]
     assert [document["status"] for document in documents] == ["completed"] * 2

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from infra.cli.main import main
-from tests.integration.cli.processes import LIMIT, Terminal, environment
+from tests.integration.cli.processes import LIMIT, Forked, Terminal, environment
 
 ASK = """\
 dialect: canonical
@@ -64,9 +64,7 @@ def test_a_person_is_asked_at_the_terminal(answer: str, code: int, shown: str, t
 def test_an_interrupt_stops_the_run_and_its_children(tmp_path: Path) -> None:
     (tmp_path / "naps.yaml").write_text(NAPS, encoding="utf-8")
     (tmp_path / "nap.yaml").write_text(NAP, encoding="utf-8")
-    process = subprocess.Popen([sys.executable, "-m", "infra.cli.main", "run", "naps.yaml"], cwd=tmp_path,
-        env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
+    process = Forked(["run", "naps.yaml"], tmp_path)
     first = process.stderr.readline()
     assert "running" in first and "nap" in first
     process.send_signal(signal.SIGINT)

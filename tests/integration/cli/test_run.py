@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.cli.main import main
+from tests.integration.cli.processes import LIMIT, Forked
 
 FLOW = """\
 dialect: canonical
@@ -448,17 +446,13 @@ def double(n):
 def test_what_skills_print_goes_to_standard_error_without_secrets(folder: Path) -> None:
     (folder / "loud.py").write_text(LOUD, encoding="utf-8")
     for extra in ([], ["--json"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "infra.cli.main", "run", "flow.yaml", "--skills", "loud.py",
-                "--secret", "word=open-sesame", *extra],
-            cwd=folder, capture_output=True, text=True, timeout=120, check=False,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        assert done.returncode == 0, done.stderr
-        assert set(json.loads(done.stdout)) > {"output"} if extra else json.loads(done.stdout)["twice"] == 10
+        process = Forked(["run", "flow.yaml", "--skills", "loud.py", "--secret", "word=open-sesame", *extra], folder)
+        out, err = process.communicate(timeout=LIMIT)
+        assert process.returncode == 0, err
+        assert set(json.loads(out)) > {"output"} if extra else json.loads(out)["twice"] == 10
         for text in ("imported", "hello from 5 psst: ***", "bytes", "a program says ***"):
-            assert text in done.stderr
-        assert "open-sesame" not in done.stderr
+            assert text in err
+        assert "open-sesame" not in err
 
 
 def test_a_command_in_this_process_prints_its_result_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
