@@ -20,13 +20,15 @@ from translator.asl.needs import Needs, needs_of
 from translator.asl.ordering import Arrangement
 from translator.diagnostics import Diagnostic, Findings, Position, Severity, TranslatorError
 from translator.dialects.registry import read as read_dialect
+from translator.expressions.lexer import nfc
 from translator.findings import dialects as dialect_rules
 from translator.findings import graph as rules
 from translator.graph.scope import Graph, build_graph
 from translator.graph.strategies.layout import Layout
 from translator.model.build import build
 from translator.model.workflow import Workflow
-from translator.passes.check_steps import check_inputs, check_steps, check_types, report_settings
+from translator.passes.check_names import check_names, ids_of_steps, words_of
+from translator.passes.check_steps import around, check_inputs, check_steps, check_types, report_settings
 from translator.passes.children import check_children
 from translator.passes.computed import prepare_computed
 from translator.passes.fold import fold
@@ -215,6 +217,8 @@ def _read(
             _check(read, read.workflow, workflows, [] if whole else [found.position for found in errors], now)
             if whole:
                 _analyse(read, read.workflow, workflows)
+            else:
+                _look_further(read, read.workflow, dialect)
     everything = Findings()
     for read in reads:
         everything.extend(read.findings.sorted())
@@ -265,15 +269,36 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
     workflow = prepare_computed(workflow, findings)
     graph = build_graph(workflow, findings)
     if graph is None:
+        check_names(workflow, findings)
         return
     workflow = resolve_names(workflow, graph, findings)
-    if not findings.has_errors:  # what could not be resolved reads as null, and would be found once more
-        for scope in graph.scopes():
-            for step in scope.steps:
+    # What could not be resolved reads as null, and would be found once more.
+    wrong = around([*workflow.all_steps()], [found.position for found in findings if found.severity is Severity.ERROR])
+    for scope in graph.scopes():
+        for step in scope.steps:
+            if step.id not in wrong:
                 check_types(step, workflow, findings)
     rollback = finish_rollback(undoing, workflow, graph, findings) if undoing is not None else None
     if not findings.has_errors:
         read.workflow, read.graph, read.rollback = fold(workflow, graph), graph, rollback
+
+
+def _look_further(read: _Read, workflow: Workflow, dialect: str | None) -> None:
+    """What can be told of expressions, names and ids while parts of the definition could not be read.
+
+    What may follow from these parts is left out: names that occur in them, and order.
+    """
+    document = load(read.source.text, Findings(), read.source.file)
+    lost = words_of(document)
+    workflow = prepare_computed(workflow, read.findings)
+    check_names(workflow, read.findings, lost)
+    beside = Findings(muted=read.findings.muted)
+    build_graph(workflow, beside)
+    gone = {repr(nfc(word)) for word in ids_of_steps(document)} - {repr(step.id) for step in workflow.all_steps()}
+    read.findings.extend(tuple(
+        found for found in beside if found.code == rules.DUPLICATE_ID.code
+        or found.code == rules.UNKNOWN_STEP.code and not any(word in found.message for word in gone)
+    ))
 
 
 def _emitted(read: _Read, workflows: Mapping[str, Workflow], limit: int, *, fused: bool) -> Compilation:

@@ -94,6 +94,9 @@ class Seq(list[Any]):
     def at(self, index: int) -> Position:
         return self.item_at[index] if index < len(self.item_at) else self.pos
 
+    def remove_at(self, index: int) -> None:
+        del self[index], self.item_at[index]
+
     def pairs(self) -> Iterator[tuple[Any, Position]]:
         return zip(self, self.item_at, strict=True)
 
@@ -363,7 +366,6 @@ class _Reader:
             if key in result:
                 self.findings.add(rules.DUPLICATE_KEY, f"the key {key!r} stands twice in this mapping", at_key,
                     hint="remove one of the two", related=(("first here", result.at_key(key)),))
-                self.failed = True
                 continue
             result[key] = value
             result.value_at[key], result.key_at[key] = at, at_key

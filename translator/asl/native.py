@@ -16,7 +16,7 @@ from translator.expressions.failing import may_fail
 from translator.expressions.jsonata import MAX_CODE, is_native, text_literal
 from translator.expressions.tree import Binary, Call, Compare, Literal, Node, ObjectOf, Slot, Unary
 from translator.findings import asl as rules
-from translator.model.values import constant
+from translator.model.values import constant, seconds_of
 from translator.model.workflow import Step
 from translator.passes.fold import as_node
 from translator.passes.policies import handles
@@ -170,11 +170,10 @@ def _whole_seconds(machine: Machine, writer: Writer, step: Step) -> str:
     value = step.seconds.value if isinstance(step.seconds, Literal) else step.seconds
     at = step.at if step.source is None else position_of(step.source, ("seconds",))
     if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            machine.findings.add(rules.BAD_TIME, f"{value!r} is no number of seconds", at,
-                hint="write a number, or an expression that gives one")
+        written = value
+        value = seconds_of(written)
+        if value is None:  # of an undo, which nothing has looked at before
+            machine.findings.add(rules.BAD_TIME, f"{written!r} is no number of seconds", at)
             return "0"
     if isinstance(value, int | float):
         if value != int(value):

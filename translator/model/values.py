@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from operator import is_
@@ -17,6 +18,15 @@ _FIELDS = ("config", "cache", "items", "seconds", "until", "input")  # of a step
 
 def is_node(value: Any) -> bool:
     return type(value) in _NODES
+
+
+def seconds_of(text: str) -> float | None:
+    """The number of seconds that a text says; None when it says none."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) else None
 
 
 def map_nodes(value: Value, change: Callable[[Node], Node]) -> Value:

@@ -9,7 +9,7 @@ from typing import Any
 from aslant.configs.check import UNKNOWN, check_config
 from aslant.inputs import declaration
 from aslant.step_types import STEP_TYPES
-from translator.diagnostics import Findings, Position
+from translator.diagnostics import NOWHERE, Findings, Position
 from translator.expressions.tree import Literal
 from translator.expressions.types import certain_mismatch, kind
 from translator.expressions.values import KINDS
@@ -18,7 +18,7 @@ from translator.findings import dialects as dialect_rules
 from translator.findings import expressions as expression_rules
 from translator.findings import graph as rules
 from translator.model.inputs import type_of_inputs
-from translator.model.values import expressions_of, is_node
+from translator.model.values import expressions_of, is_node, seconds_of
 from translator.model.workflow import Step, Value, Workflow
 from translator.nearest import nearest
 from translator.passes.check_unused import check_unused
@@ -47,7 +47,7 @@ def check_steps(
     `broken`: places of errors found before. What a step around one of them lacks may have been left out because of it.
     """
     steps = list(workflow.all_steps())
-    lacking = _around(steps, broken) | check_unused(workflow, findings)
+    lacking = around(steps, broken) | check_unused(workflow, findings)
     if not workflow.steps:
         findings.add(rules.EMPTY, "the workflow has no steps", workflow.at)
     for step in steps:
@@ -110,7 +110,7 @@ def _answer_time(step: Step, findings: Findings) -> None:
         )
 
 
-def _around(steps: Sequence[Step], places: Collection[Position]) -> set[str]:
+def around(steps: Sequence[Step], places: Collection[Position]) -> set[str]:
     """The ids of the steps in which `places` are: of those written before a place, the last."""
     starts = sorted((step.source.pos[:2], step.id) for step in steps if isinstance(step.source, Map))
     lines = [start for start, _ in starts]
@@ -154,7 +154,7 @@ def check_types(step: Step, workflow: Workflow, findings: Findings) -> None:
     for node in expressions_of(step):
         if not isinstance(node, Literal):
             for at, message in certain_mismatch(node, type_of):
-                findings.add(expression_rules.TYPE_MISMATCH, message, at)
+                findings.add(expression_rules.TYPE_MISMATCH, message, step.at if at == NOWHERE else at)
     if step.type == "foreach" and is_node(step.items) and not isinstance(step.items, Literal):
         found = kind(step.items, type_of)
         if found not in (None, "array"):
@@ -210,6 +210,10 @@ def _wait(step: Step, findings: Findings) -> None:
         findings.add(
             rules.MISSING, f"the wait {step.id!r} needs either `seconds` or `until`", step.at,
         )
+    seconds = plain(step.seconds)
+    if isinstance(seconds, str) and seconds_of(seconds) is None:
+            findings.add(asl_rules.BAD_TIME, f"{seconds!r} is no number of seconds", _at(step, "seconds"),
+                hint="write a number, or an expression that gives one")
 
 
 def _workflow(step: Step, findings: Findings) -> None:

@@ -79,7 +79,7 @@ def _transform(step: Step, ids: Ids, findings: Findings) -> Node | None:
         if node is None:
             return Literal(None, at)
     else:
-        node = written
+        node = as_node(written)
     if operation in ("map", "filter"):
         if data is None or any(part == Name("index") for part in walk(node)):
             return None

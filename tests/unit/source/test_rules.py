@@ -67,7 +67,7 @@ CASES: list[tuple[Rule, str | bytes, str, str]] = [
 @pytest.mark.parametrize(("rule", "text", "place", "words"), CASES, ids=lambda value: getattr(value, "title", None) or str(value)[:20])
 def test_rule(rule: Rule, text: str | bytes, place: str, words: str) -> None:
     data, found = read(text)
-    assert data is None
+    assert data is None or rule == rules.DUPLICATE_KEY  # what else is wrong is told at once
     first = found[0]
     assert first.code == rule.code
     assert f"{first.position.line}:{first.position.column}" == place

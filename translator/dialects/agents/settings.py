@@ -62,7 +62,7 @@ def inputs(schema: Map | None, findings: Findings) -> Map | None:
             _report_type(kind, source.at("type"), findings)
         elif isinstance(kind, Seq):
             for one, place in kind.pairs():
-                if one not in _TYPES and one not in (None, "null"):
+                if one is not None and not (isinstance(one, str) and one in {*_TYPES, "null"}):
                     _report_type(one, place, findings)
             findings.add(rules.NO_EFFECT, f"the input {name!r} has several types; any is taken", source.at("type"))
         for key in source:

@@ -60,6 +60,50 @@ def test_names_and_order_are_checked_when_only_a_time_is_wrong() -> None:
     assert {("D022", 3), ("G002", 4)} <= places(text)
 
 
+AT_ONCE = """
+name: all
+nonsense: 1
+version: 1.5
+triggers: [{type: nothing}, {type: schedule, config: {cron: x y}}]
+outputs: {z: "{{ steps.nowhere.output }}", y: "{{ 1 + }}"}
+variables: {v: "{{ input.nope }}"}
+inputs: {x: {type: strin}, y: {type: string, default: 5}}
+error_handlers: [{errors: ["*"], action: explode}]
+steps:
+  - {id: a, type: http, config: {url: "https://x.org/{{ steps.nobody.output }}"}}
+  - {id: b, type: http, name: B, name: C, config: {methd: GET, url: "https://x.org"}}
+  - {id: c, type: transform, config: {expression: "frob(input.x)", output_key: r}}
+  - {id: d, type: conditional, config: {condition: "r.x > 1", branches: {true: {target_step: elsewhere}}}}
+  - {id: e, type: delay, config: {seconds: ten}}
+  - {id: f, type: foreach, items: input.l, steps: [{id: g, type: delay, config: {secnds: 1}}]}
+  - {id: h, config: {url: "https://x.org"}}
+  - {id: i, type: delay, depends_on: [never], config: {seconds: 1}}
+  - {id: j, type: transform, config: {expression: "input.x +"}}
+"""
+
+
+def test_independent_mistakes_are_told_at_once() -> None:
+    expected = {
+        "D010": {3, 16}, "D020": {4}, "D013": {5, 8, 9}, "T001": {5}, "E001": {6, 19}, "E011": {6, 11}, "E012": {7}, "G025": {8},
+        "S005": {12}, "G015": {12}, "E014": {13}, "D036": {14}, "A013": {15}, "G014": {16}, "D011": {17}, "G002": {18},
+    }
+    assert places(AT_ONCE) == {(code, line) for code, lines in expected.items() for line in lines}
+
+
+@pytest.mark.parametrize(("wrong", "reads"), [
+    ("{id: a, type: http, ouput_key: r, config: {url: 'https://x.org'}}", "{{ r.x }}"),
+    ("{id: a, type: http, output_key: [r], config: {url: 'https://x.org'}}", "{{ state.r }}"),
+    ("{id: a, config: {url: 'https://x.org'}}", "{{ steps.a.output }}"),
+    ("{id: a, type: foreach, items: '{{ input.l }}', steps: [{id: b, config: {url: x}}]}", "{{ steps.a.output }}"),
+    ("{id: a, type: parallel, config: {branches: [{steps: [{id: b, type: delay, config: {seconds: 1}, name: []}], of: 1}]}}",
+        "{{ steps.b.output }}"),
+    ("{id: a, type: conditional, config: {condition: 'true', branches: {yes: {target_step: t}}}}", "{{ steps.a.output.branch }}"),
+])
+def test_nothing_follows_from_what_could_not_be_read(wrong: str, reads: str) -> None:
+    text = f"name: n\nsteps:\n  - {wrong}\n  - {{id: t, type: http, config: {{url: 'https://x.org/{reads}'}}}}\n"
+    assert {line for _, line in places(text)} == {3}
+
+
 def test_what_was_left_out_is_not_said_to_be_missing() -> None:
     assert places("name: n\nsteps:\n  - {id: a, type: http, config: 5}\n") == {("D012", 3)}
     assert places("name: n\nsteps:\n  - {id: a, type: http, config: {url: 'https://x.org'}, depends_on: 5}\n"
