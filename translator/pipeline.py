@@ -18,6 +18,7 @@ from translator.asl.limits import MAX_BYTES
 from translator.asl.machine import emit_machine
 from translator.asl.needs import Needs, needs_of
 from translator.asl.ordering import Arrangement
+from translator.asl.recall import report_choices, unrecorded
 from translator.diagnostics import Diagnostic, Findings, Position, Severity, TranslatorError
 from translator.dialects.registry import read as read_dialect
 from translator.expressions.lexer import nfc
@@ -315,10 +316,12 @@ def _emit(read: _Read, workflows: Mapping[str, Workflow], limit: int, *, fused: 
     assert read.workflow is not None and read.graph is not None
     findings = read.findings
     check_execution_type(read.workflow, workflows, findings)
+    report_choices(read.workflow, read.graph, findings)
     undo = read.rollback
     emitted = emit_machine(
         read.workflow, read.graph, workflows, findings,
-        recorded=undo.recorded if undo is not None else frozenset(), items=undo.items if undo is not None else frozenset(),
+        recorded=undo.recorded if undo is not None else unrecorded(read.workflow, read.graph),
+        items=undo.items if undo is not None else frozenset(),
         undone_children=undo.children if undo is not None else frozenset(), rolls_back=undo is not None and undo.starts,
         called=any(step.workflow == read.workflow.id for other in workflows.values() for step in other.all_steps()),
         limit=limit, fused=fused,

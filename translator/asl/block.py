@@ -65,7 +65,8 @@ class Machine:
     children: Mapping[str, Workflow] = field(default_factory=dict)
     own_steps: frozenset[str] = frozenset()  # ids of the workflow's steps; choices for edges with conditions have others
     failure: str = ""  # the variable that holds the body's failure, for what runs at the end
-    # Steps that no function runs and that leave a record all the same, and loops whose list does: a rollback reads them.
+    # Steps that no function runs and that leave a record all the same, and loops whose list does: a rollback reads
+    # them, or what runs after a failure.
     recorded: frozenset[str] = frozenset()
     recorded_items: frozenset[str] = frozenset()
     rollbacks: dict[str, str] = field(default_factory=dict)  # placeholder -> the workflow whose executions it undoes

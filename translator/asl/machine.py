@@ -19,6 +19,7 @@ from translator.asl.limits import HANDLED, MAX_BYTES, MAX_EVENTS
 from translator.asl.ordering import Arrangement, Ordering
 from translator.asl.parts import AIM, Cut
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, may_fail_natively, runs
+from translator.asl.recall import recall
 from translator.asl.tasks import CHILD_LIMIT, DATA_LIMIT
 from translator.asl.values import CONTEXT, Bind, Nowhere, Writer, query
 from translator.asl.variables import Variables, collect_reads, collect_results, find_direct
@@ -273,6 +274,7 @@ def _guarded(
                 machine.total.add(well)
             well = badly = emit(machine, block, part, well)
     inner = body_block(machine, body, machine.workflow.id)
+    badly = recall(machine, block, body.frame, [part for part in ending if "failed" in _outcomes_of(part)], badly)
     after_failure = _rollback(machine, block, badly) if rolls_back else badly
     named = rolls_back or _asks_for_the_step(ending)
     if named or tells_statuses(machine, inner):

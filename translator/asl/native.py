@@ -125,7 +125,7 @@ def computed_step(machine: Machine, block: Block, run: Run, following: str | Non
     native = writer.refuse_secrets(node) or is_native(node)
     recorded = step.id in machine.recorded
     if recorded or handles(step, machine.workflow) or (step.retry or machine.workflow.settings.retry) and not native:
-        why = "a rollback finds its result" if recorded else "its failure can be handled"
+        why = "its result is found after a failure" if recorded else "its failure can be handled"
         machine.findings.add(rules.NATIVE_FAILURE, f"{step.id!r} runs in a function, so that {why}", step.at)
         state = invoke(machine, writer, run, evaluation(writer, [node]), {}, "transform")
         state["Arguments"]["Payload"]["claims"] = within(machine.claims.get(step.id, {}), "e0")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aslant.step_types import STEP_TYPES
 from translator.asl.children import as_literals
+from translator.asl.recall import leaves_none, unrecorded
 from translator.diagnostics import Findings
 from translator.expressions.tree import Attribute, Literal, Slot
 from translator.findings import asl as asl_rules
@@ -20,8 +20,6 @@ from translator.passes.fold import fold, variable_step
 from translator.passes.policies import Reaction, reactions, undoes
 from translator.rollback.build import FINISH, LATE, PLAN, READ, VALUES, Undoing, build_undoing, one_of, undo_id
 from translator.rollback.names import Reads, loops_of, read_variables, resolve_undoing
-
-_VALUE_TYPES = frozenset({"transform", "aggregate"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +91,16 @@ def finish_rollback(prepared: Prepared, workflow: Workflow, main: Graph, finding
                 asl_rules.NOT_CARRIED_OUT, f"the choice {name!r} is not recorded while an execution runs: a rollback that the"
                 " failure starts neither undoes nor reads it", steps[name].at,
             )
-    recorded = frozenset(name for name in wanted if name not in steps or _leaves_none(steps[name]))
+    recorded = frozenset(name for name in wanted if name not in steps or leaves_none(steps[name])) | unrecorded(workflow, main)
     _fill(undoing, graph, reads, workflow, main, recorded)
     undos = frozenset(
         step.id for scope in graph.scopes() for step in scope.steps
-        if step.id in {undo_id(name) for name in undoing.undone} and _leaves_none(step)
+        if step.id in {undo_id(name) for name in undoing.undone} and leaves_none(step)
     )
     return Rollback(
         replace(folded, variables={}, outputs=None), graph, recorded, frozenset(reads.all_items()), undos,
         undoing.children, undoes(workflow),
     )
-
-
-def _leaves_none(step: Step) -> bool:
-    """Whether nothing records that the step completed, and its output, while the execution runs."""
-    return STEP_TYPES[step.type].native or step.type == "approval" or is_computed(step)
-
-
-def is_computed(step: Step) -> bool:
-    return step.type in _VALUE_TYPES and "value" in step.config
 
 
 def _fill(

@@ -499,3 +499,48 @@ def test_what_a_failure_leaves_does_not_depend_on_how_a_definition_is_cut(skills
         for item in result.output["items"]:
             assert item["status"] == "failed" and item["error"].pop("execution").startswith("call-")
             assert item["error"] == {"error": "NoisyError", "message": "step f: as asked", "step": "call"}
+
+
+def test_finally_reads_what_completed_before_the_body_failed(skills: Skills) -> None:
+    text = """
+        id: w
+        steps:
+          - {id: made, type: skill, config: {skill: echo, parameters: {value: {key: 5}}}}
+          - {id: sum, type: transform, depends_on: [made], config: {expression: "steps.made.output.key + 1"}}
+          - {id: both, type: parallel, depends_on: [sum], branches: [{steps: [{id: inner, type: skill, config: {skill: echo, parameters: {value: 7}}}]}]}
+          - {id: each, type: foreach, depends_on: [both], items: [1, 2], steps: [{id: one, type: skill, config: {skill: echo, parameters: {value: "{{ item }}"}}}]}
+          - {id: call, type: workflow, depends_on: [each], workflow: kid}
+          - {id: native, type: transform, depends_on: [call], when: "input.how == 'native'", config: {expression: "1 / input.zero"}}
+          - {id: bad, type: skill, depends_on: [native], config: {skill: fail}}
+          - {id: never, type: skill, depends_on: [bad], config: {skill: echo, parameters: {value: 9}}}
+        finally:
+          - {id: tidy, type: skill, config: {skill: echo, parameters: {name: tidy, value: [READS]}}}
+    """  # noqa: E501
+    places = ["made.output", "made.output.key + 1", "sum.output", "both.output.results[0].output", "inner.output", "each.output",
+        "call.output", "never.output"]
+    compiled = {
+        limit: compile_text(
+            text.replace("READS", ", ".join(f'"{{{{ steps.{place} }}}}"' for place in places)),
+            "id: kid\nsteps: [{id: k, type: skill, config: {skill: echo, parameters: {value: 11}}}]", limit=limit,
+        )
+        for limit in (MAX_BYTES, 8_000)
+    }  # fmt: skip
+    assert [bool(compilations[0].parts) for compilations in compiled.values()] == [False, True]
+    for how, limit, error in (("task", MAX_BYTES, "NoisyError"), ("native", MAX_BYTES, "ExpressionError"), ("task", 8_000, "NoisyError")):
+        skills.calls.clear()
+        result = run(compiled[limit], {"how": how, "zero": 0}, time_scale=60, timeout=60)
+        assert result.error is not None and (result.status, result.error.error) == ("failed", error)
+        (read,) = (value for name, value in skills.calls if name == "tidy")
+        assert read == [{"key": 5}, 6, 6, 7, 7, [1, 2], {"k": 11}, None]
+
+
+def test_what_finally_reads_costs_a_success_nothing_where_functions_record_it() -> None:
+    def states(reads: str) -> set[str]:
+        (compiled,) = compile_text(f"""
+            id: w
+            steps: [{{id: made, type: skill, config: {{skill: echo}}}}]
+            finally: [{{id: tidy, type: skill, config: {{skill: echo, parameters: {{value: "{reads}"}}}}}}]
+        """)
+        return set(compiled.definition["States"])
+
+    assert states("{{ steps.made.output }}") - states("x") == {"w values"}

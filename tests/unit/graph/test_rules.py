@@ -82,6 +82,8 @@ CASES: list[tuple[Rule, str, str]] = [
     (asl.KEPT_ACTION, f"steps:\n- {skill('a', ', cache: §true')}", "pure: true"),
     (asl.KEPT_ACTION, "steps:\n- {id: a, type: agent, config: {prompt: p, tools: [pay]}, cache: §true}", "pure: true"),
     (asl.NOT_CARRIED_OUT, "steps:\n- {id: a, type: wait, seconds: 1, cache: §true}", "not kept"),
+    (asl.NOT_CARRIED_OUT, "steps:\n- {id: c, type: choice, cases: [{name: x, when: input.a}]}\n"
+        "finally:\n- {id: f, type: skill, config: {skill: x, parameters: {p: '{{ §steps.c.output }}'}}}", "not recorded"),
     (asl.SECRET_PLACE, f"steps:\n- {transform('a', '§secrets.x')}", "configuration of the step"),
     (asl.SECRET_PLACE, f"steps:\n- {transform('a', '§secrets.x', ', retry: {max_attempts: 2}')}", "configuration of the step"),
     (asl.SECRET_PLACE, f"steps:\n- {skill('a', ', when: §secrets.x')}", "configuration of the step"),
