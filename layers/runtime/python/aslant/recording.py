@@ -191,7 +191,7 @@ class Recorder:
             fail_silent_undos(self.store, execution, release, run.number, ended_at)
         usage = self._usage(execution, ended)
         status = self._status_after(execution, notice, release)
-        if (status or execution.status) in FINAL:
+        if (status or execution.status) in FINAL - {"completed"}:  # where nothing is open
             cut_short(self.store, execution, execution.finished_at or ended_at)
         if status is None:
             execution = self.store.amend(execution, replace(execution, usage=usage))

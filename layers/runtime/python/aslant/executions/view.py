@@ -301,7 +301,7 @@ class _Merge:
             if status != "skipped" and began is not None:
                 view = replace(view, started_at=min(began, earlier or began))
         if status == "cancelled" and view.started_at is not None and view.finished_at is None:
-            view = replace(view, finished_at=self._stopped(view))
+            view = replace(view, finished_at=(record.stopped_at if record is not None else None) or self._stopped(view))
         if status == "not_started":
             return replace(view, started_at=None, finished_at=None, error=None)
         if status == "waiting_approval" and place in self.answers:
