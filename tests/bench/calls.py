@@ -153,6 +153,7 @@ def _round(api: Served, token: str, name: str, rows: dict[str, Row]) -> None:
     call("list", "GET", "/executions")
     call("list of a workflow", "GET", "/workflows/flow/executions")
     call("list by status", "GET", "/executions?status=failed")
+    call("the same of a workflow", "GET", "/workflows/flow/executions?status=failed")
     asked = api.approval(id, requester="somebody")
     call("approve", "POST", f"/approvals/{asked}/approve", {})
 

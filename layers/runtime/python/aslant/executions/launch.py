@@ -34,15 +34,20 @@ class Launcher:
     clock: Callable[[], int]
     fit: Fit | None = None
 
-    def input(self, execution: Execution, run: Run) -> dict[str, Json]:
-        """The input of a run's machine. Raises PayloadTooLarge for what it cannot take."""
-        given = self.store.input(execution.tenant, execution.id)
+    def input(self, execution: Execution, run: Run, given: Mapping[str, Json] | None = None) -> dict[str, Json]:
+        """The input of a run's machine, of what is stored (or `given`, which is the same). Raises PayloadTooLarge for what it
+        cannot take.
+        """
+        given = self.store.input(execution.tenant, execution.id) if given is None else given
         return machine_input(self.fit(execution, run.version, given) if self.fit is not None else given, execution, run)
 
-    def launch(self, execution: Execution, run: Run) -> Execution:
-        """Starts a run that is stored, unless it has started. One that cannot be started fails the execution."""
+    def launch(self, execution: Execution, run: Run, given: Mapping[str, Json] | None = None) -> Execution:
+        """Starts a run that is stored, unless it has started. One that cannot be started fails the execution.
+
+        `given` is the input that was stored, for whoever has just done that.
+        """
         try:
-            self.machines.start(run.machine, run_name(execution.id, run.number), self.input(execution, run))
+            self.machines.start(run.machine, run_name(execution.id, run.number), self.input(execution, run, given))
         except StepError as error:
             if error.retryable or isinstance(error, ConflictError) or execution.status not in ACTIVE:
                 raise  # it may have started, or somebody else did start it: calling again tells

@@ -104,7 +104,7 @@ class Executions:
             self.on_start(found, release)
         if not created:
             return self._heal(found)
-        return self._launcher.launch(found, run)
+        return self._launcher.launch(found, run, given)
 
     def get(self, tenant: str, id: str) -> Execution:
         execution = self.store.read(tenant, id) if is_id(id) else None

@@ -134,11 +134,10 @@ class Views:
             raise NotFoundError("there is no such execution")
         runs = self.store.runs(tenant, id)
         children = self.store.children(tenant, id)
-        records = {(record.step, record.iteration): record for record in self.store.steps(tenant, id)}
         release = self._release(execution)
         history = self._live(execution, runs, release)
-        if history is not None:  # a record may be finished while the history is read, but never the other way round
-            records |= {(record.step, record.iteration): record for record in self.store.steps(tenant, id)}
+        # After the history: a record may be finished while that is read, but never the other way round.
+        records = {(record.step, record.iteration): record for record in self.store.steps(tenant, id)}
         answers = self._answers(execution, records.values(), history)
         merge = _Merge(
             execution, release, records, history, children, runs, self.clock() * 1000, answers, self._undoing(execution)
