@@ -5,7 +5,8 @@ Most steps call the skill `act`, which mixes what it is given into a number: so 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -234,7 +235,61 @@ def make(seed: int, number: int) -> Case:
         definitions.append(definition)
         children.append((child, fails, _tells_errors(definition["steps"])))
     main, _ = _workflow(random, f"w{number}", children, random.choice((3, 5, 8, 12)))
+    undoing = Random(f"{name} undo")  # of its own, so that a seed keeps its steps
+    if undoing.random() < 0.3:
+        _undone(undoing, main)
     return Case(name, [main, *definitions], {"n": random.randrange(20)})
+
+
+UNDOES = ("rollback", "compensate")
+
+
+def _undone(random: Random, definition: dict[str, Json]) -> None:
+    """Gives a workflow undos and failures that lead to them. Up to the failure it runs as before, and it ends as with `fail`."""
+    name = definition["id"]
+    for step in _every(definition["steps"]):
+        if step["type"] != "skill":
+            continue
+        if random.random() < 0.3:
+            step["compensation"] = _act(name, f"c{step['id']}")
+        if "error" in step["config"]["parameters"] and "on_failure" not in step and random.random() < 0.5:
+            step["on_failure"] = random.choice((*UNDOES, "fail"))
+    for step in definition["steps"]:  # nothing outside of it reads what a failed list gave
+        if step.get("on_failure") == "continue" and random.random() < 0.4:
+            step["on_failure"] = random.choice(UNDOES)
+    for handler in definition.get("error_handlers", ()):
+        if handler["action"] == "fail":
+            handler["action"] = random.choice((*UNDOES, "fail"))
+    settings = definition.setdefault("settings", {})
+    if "on_error" not in settings and random.random() < 0.5:
+        settings["on_error"] = random.choice(UNDOES)
+    if random.random() < 0.7:
+        definition["rollback"] = [_act(name, "back"), {"id": "rest", "type": "wait", "seconds": 1}]
+
+
+def _act(workflow: str, id: str) -> dict[str, Json]:
+    return {"id": id, "type": "skill", "config": {"skill": "act", "parameters": {"name": f"{workflow}/{id}"}}}
+
+
+def _every(steps: Sequence[dict[str, Json]]) -> Iterator[dict[str, Json]]:
+    for step in steps:
+        yield step
+        yield from _every(step.get("steps", ()))
+        for branch in step.get("branches", ()):
+            yield from _every(branch["steps"])
+
+
+def without_undos(definition: dict[str, Json]) -> dict[str, Json]:
+    """The workflow as far as the reference knows it, which undoes nothing."""
+    result: dict[str, Json] = copy.deepcopy(definition)
+    result.pop("rollback", None)
+    for holder, key in (
+        *((step, "on_failure") for step in _every(result["steps"])), *((one, "action") for one in result.get("error_handlers", ())),
+        (result.get("settings", {}), "on_error"),
+    ):
+        if holder.get(key) in UNDOES:
+            holder[key] = "fail"
+    return result
 
 
 def _workflow(random: Random, id: str, children: Sequence[tuple[str, bool, bool]], length: int) -> tuple[dict[str, Json], bool]:

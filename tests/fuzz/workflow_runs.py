@@ -19,7 +19,7 @@ from infra.local.cloud import ExecutionHandle, LocalCloud
 from infra.local.family import Family
 from infra.local.runner import environment
 from infra.local.tracking import error_of
-from tests.fuzz.workflow_cases import Case
+from tests.fuzz.workflow_cases import Case, without_undos
 from tests.reference.interpreter import (
     COMPLETED,
     FAILED,
@@ -110,7 +110,7 @@ def expected(case: Case, models: Mapping[str, Workflow]) -> Execution:
 def models(case: Case) -> dict[str, Workflow]:
     """The canonical models, as the definitions say them."""
     found = {}
-    for one in case.definitions:
+    for one in map(without_undos, case.definitions):
         findings = Findings()
         read = canonical_data(Source(json.dumps(one)), findings)
         assert read is not None, findings.sorted()
@@ -237,10 +237,26 @@ def _calls(case: Case, want: Execution, acts: Acts) -> list[str]:
                 if count != ran.attempts if ran.certain else count > ran.attempts:
                     found.append(f"{step.id} {scope.iteration} was called {count} times, not {ran.attempts}")
             found += _order(scope, main, acts, stopped)
+    found += _undone(want, main, acts)
     if want.ending is not None:
         before, after = _hull(want.body.steps, (), main, acts, stopped), _hull(want.ending.steps, (), main, acts)
         if before and after and after[0] < before[1] and not want.errors:
             found.append("finally began before the body had ended")
+    return found
+
+
+def _undone(want: Execution, main: str, acts: Acts) -> list[str]:
+    """Undos that ran more often than what they undo, or though nothing had failed."""
+    found = []
+    settled = [(step, scope.ran[step.id]) for scope in want.body.all() for step in scope.steps if step.compensation is not None]
+    for step in {step.id: step for step, _ in settled}.values():
+        assert step.compensation is not None
+        most = sum(ran.status == COMPLETED or not ran.certain for other, ran in settled if other.id == step.id)
+        count = len(acts.of(main, {step.compensation.id}, ()))
+        if count > (most if want.status == FAILED else 0):
+            found.append(f"{step.id} was undone {count} times, and had run {most} times")
+    if len(acts.of(main, {"back"}, ())) > (want.status == FAILED):
+        found.append("rolled back more often than it failed")
     return found
 
 
