@@ -258,6 +258,20 @@ def _no_eval(*_: Any) -> Any:
     raise JsonataError("$eval is not available in Step Functions; $parse reads JSON", "T1006")
 
 
+def _taking(name: str, kinds: tuple[type, ...], function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function of one argument that refuses what is of another kind as the original does: here, null gets through."""
+
+    def checked(value: Any = None) -> Any:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
+            shown = json.dumps(from_engine(value), ensure_ascii=False)
+            given = shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
+            message = f'Argument 1 of function "{name}" does not match function signature (value: {given})'
+            raise JsonataError(f"T0410: {message}", "T0410")
+        return function(value)
+
+    return checked
+
+
 @lru_cache(maxsize=1)
 def _functions() -> Any:
     frame = Jsonata.Frame(Jsonata.static_frame)
@@ -267,6 +281,9 @@ def _functions() -> Any:
     }  # fmt: skip
     # Where the port differs from the engine on AWS.
     added.update(corrected(from_engine, EngineFunctions.string, EngineFunctions.format_base))
+    added["lowercase"] = _taking("lowercase", (str,), added["lowercase"])
+    for name in ("abs", "ceil", "floor", "sqrt"):
+        added[name] = _taking(name, (int, float), getattr(EngineFunctions, name))
     for name, function in added.items():
         frame.bindings[name] = Jsonata.JLambda(function)
     return frame

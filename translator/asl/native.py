@@ -14,7 +14,7 @@ from translator.asl.tasks import evaluation, finish, invoke
 from translator.asl.values import Deferred, Nowhere, Writer, literal, query
 from translator.expressions.failing import may_fail
 from translator.expressions.jsonata import MAX_CODE, is_native, text_literal
-from translator.expressions.tree import Binary, Call, Compare, Literal, Node, ObjectOf, Slot, Unary
+from translator.expressions.tree import Binary, Compare, Literal, Node, ObjectOf, Slot, Unary
 from translator.findings import asl as rules
 from translator.model.values import constant, seconds_of
 from translator.model.workflow import Step
@@ -179,15 +179,18 @@ def _whole_seconds(machine: Machine, writer: Writer, step: Step) -> str:
         if value != int(value):
             machine.findings.add(rules.WHOLE_SECONDS, f"a wait of {value:g} s becomes {math.ceil(value)} s", at)
         return str(max(0, math.ceil(value)))
-    node: Node = Call("max", (Literal(0), Call("ceil", (as_node(value),))), step.at)
-    return writer.source(node)
+    return _SECONDS % writer.source(as_node(value))
 
 
+_SECONDS = (
+    '($s:=%s;$type($s)="number"?$max([0,$ceil($s)])'
+    ':$error("seconds takes a number, not "&($type($s)="string"?"\\""&$s&"\\"":$string($s))))'
+)
 # A Timestamp that is none is States.Runtime, which nothing catches; an expression that fails can be. Engines take the 30th of
 # February for the 1st of March, so the day is looked at by itself.
 _INSTANT = (
-    '($t:=%s;$d:=$substring($t,0,10);'
-    '$contains($t,/T.*(Z|[+-][0-9]{2}:[0-9]{2})$/) and $substring($fromMillis($toMillis($d)),0,10)=$d'
+    '($t:=%s;($type($t)="string"?($d:=$substring($t,0,10);'
+    '$contains($t,/T.*(Z|[+-][0-9]{2}:[0-9]{2})$/) and $substring($fromMillis($toMillis($d)),0,10)=$d):false)'
     '?$fromMillis($toMillis($t)+0):$error("the instant is not written like 2026-01-31T09:00:00Z"))'
 )
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from translator.asl.ordering import Ordering, Token, Turn, is_instant
 from translator.expressions.failing import may_fail
-from translator.expressions.tree import Node
+from translator.expressions.tree import Literal, Node
 from translator.graph.scope import Live, Scope
 from translator.graph.strategies.layout import Branches, Leaf, Series, Tree, leaves
-from translator.model.values import nodes_of
+from translator.model.values import is_node, nodes_of
 from translator.model.workflow import Step, Workflow
 from translator.passes.policies import handles, reactions
 
@@ -359,7 +359,13 @@ def last_steps(scope: Scope) -> tuple[tuple[Step, ...], bool]:
 
 def may_fail_natively(scope: Scope) -> bool:
     """Whether a state that has no `Catch` (Choice, Pass, Wait) evaluates an expression that can fail in this list of steps."""
-    return any(may_fail(node) for step in scope.steps for node in _uncaught(step))
+    return any(_waits_for_a_value(step) or any(map(may_fail, _uncaught(step))) for step in scope.steps)
+
+
+def _waits_for_a_value(step: Step) -> bool:
+    """Whether a wait fails where an expression gives what is no time."""
+    times = (step.seconds, step.until)
+    return step.type == "wait" and any(is_node(value) and not isinstance(value, Literal) for value in times)
 
 
 def _uncaught(step: Step) -> Iterator[Node]:
@@ -369,8 +375,6 @@ def _uncaught(step: Step) -> Iterator[Node]:
     yield from (case.when for case in step.cases)
     if step.type in ("transform", "aggregate") and "value" in step.config:
         yield from nodes_of(step.config["value"])
-    elif step.type == "wait":
-        yield from (node for value in (step.seconds, step.until) if value is not None for node in nodes_of(value))
 
 
 def _needed(scope: Scope, region: Tree, context: Live) -> frozenset[tuple[int, str]] | None:

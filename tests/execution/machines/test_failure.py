@@ -330,7 +330,7 @@ NATIVE_FAILURES = {
     "transform": "{id: bad, type: transform, depends_on: [z], config: {expression: 'steps.z.output < 1'}}",
     "choice": "{id: bad, type: choice, depends_on: [z], cases: [{name: x, when: 'steps.z.output < 1'}], default: y}",
     "when": "{id: bad, type: skill, depends_on: [z], when: 'steps.z.output < 1', config: {skill: echo}}",
-    "wait": "{id: bad, type: wait, depends_on: [z], seconds: '{{ steps.z.output + 1 }}'}",
+    "wait": "{id: bad, type: wait, depends_on: [z], seconds: '{{ steps.z.output }}'}",
 }
 
 

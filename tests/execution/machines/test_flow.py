@@ -381,3 +381,15 @@ def test_an_instant_that_is_none_is_an_error_that_the_end_of_the_workflow_can_te
     assert result.status == status
     assert status_of(result, "tell") == "completed"
     assert result.error is None or (result.error.error, result.error.step) == ("ExpressionError", "until")
+
+
+@pytest.mark.parametrize(("given", "said"), [(None, "null"), ("5", '"5"'), (True, "true")])
+def test_a_wait_takes_a_number_of_seconds(skills: Skills, given: Any, said: str) -> None:
+    result = run_text("""
+        inputs: {s: {type: any}}
+        steps: [{id: pause, type: wait, seconds: "{{ input.s }}"}]
+    """, input={"s": given})
+    assert result.error is not None
+    assert (result.error.error, result.error.message, result.error.step) == (
+        "ExpressionError", f"seconds takes a number, not {said}", "pause",
+    )  # fmt: skip

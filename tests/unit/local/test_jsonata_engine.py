@@ -144,3 +144,15 @@ def test_threads_evaluate_the_same_expression_at_once():
 def test_a_division_by_zero_is_out_of_range_as_on_aws(expression):
     with pytest.raises(JsonataError, match="D1001: Number out of range"):
         value(expression)
+
+
+@pytest.mark.parametrize("name", ["abs", "ceil", "floor", "sqrt", "lowercase"])
+@pytest.mark.parametrize(("given", "shown"), [("$n", "null"), ("true", "true"), ("$o.a.b", "[1, 2]")])
+def test_a_value_of_another_kind_is_refused_as_on_aws(name, given, shown):
+    with pytest.raises(JsonataError, match="T0410") as refused:
+        value(f"${name}({given})")
+    assert refused.value.code == "T0410" and f'"{name}"' in str(refused.value) and shown in str(refused.value)
+
+
+def test_functions_of_one_value_give_it():
+    assert value("[$abs(-2), $ceil(1.2), $floor(1.8), $sqrt(9), $lowercase('Ab'), $count($ceil($undefined))]") == [2, 2, 1, 3, "ab", 0]
