@@ -139,9 +139,9 @@ class Views:
         # After the history: a record may be finished while that is read, but never the other way round.
         records = {(record.step, record.iteration): record for record in self.store.steps(tenant, id)}
         answers = self._answers(execution, records.values(), history)
-        merge = _Merge(
-            execution, release, records, history, children, runs, self.clock() * 1000, answers, self._undoing(execution)
-        )
+        known = release["steps"] if release is not None else {}
+        undoing = any(one.status == "failed" and one.step not in known for one in records.values()) and self._undoing(execution)
+        merge = _Merge(execution, release, records, history, children, runs, self.clock() * 1000, answers, undoing)
         steps = merge.tree()
         every = [step for root in steps for step in root.walk()]
         done, total = counted(step.status for root in steps if release is None or root.step in release["steps"]
