@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.examples import TIMES
 from tests.execution.cases.spelling import compiled, errors_of, in_every_dialect, start, start_as
 from tests.execution.support import Skills, status_of
 
@@ -55,7 +56,7 @@ def test_every_edge_holds_in_every_run(skills: Skills, shape: dict[str, list[str
         f"{{name: {name}, seconds: '{{{{ input.{name} }}}}'}}}}}}" for name, before in shape.items()
     )
     compilations = compiled(f"name: shape\nsteps:\n{steps}")
-    for _ in range(8):
+    for _ in range(4 * TIMES):
         skills.spans.clear()
         result = start(compilations, {name: draw.choice([0, 0.01, 0.03, 0.06]) for name in shape})
         assert result.status == "completed"

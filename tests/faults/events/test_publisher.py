@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from aslant import keys
@@ -15,6 +15,7 @@ from aslant.errors import NotFoundError
 from aslant.executions.checkpoints import completed_by, digest
 from aslant.executions.records import Execution, StepRecord
 from functions.publish_events.logic import Publisher
+from tests.examples import few
 
 EVERY = {"policy": "every_node"}
 
@@ -225,7 +226,7 @@ def test_shards_at_once_do_not_disturb_each_other(kit):
 FAULT = st.one_of(st.none(), st.sampled_from(["all", "before", "after"]), st.sets(st.integers(0, 9)).map(tuple))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@few(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(bus_faults=st.lists(FAULT, max_size=25), store_faults=st.lists(st.sampled_from([None, "all", "before", "after"]), max_size=12),
        batch=st.integers(1, 20))
 def test_whatever_fails_whenever(kit, bus_faults, store_faults, batch):

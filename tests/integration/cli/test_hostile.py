@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from infra.cli.main import main
+from tests.examples import few
 
 ROOT = Path(__file__).parents[3] / "infra"
 FILES = sorted([*(ROOT / "cli/templates").glob("*.yaml"), *(ROOT / "workflows").glob("*.yaml")])
@@ -20,7 +21,7 @@ PIECES = st.sampled_from([
 ])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@few(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.sampled_from(TEXTS), place=st.floats(0, 1), cut=st.integers(0, 12), piece=PIECES)
 def test_one_edit_gives_findings_or_a_machine(
     text: str, place: float, cut: int, piece: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

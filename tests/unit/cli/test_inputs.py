@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aslant.inputs import from_text, misfits, prepare
+from tests.examples import few
 
 TYPED: dict[str, dict[str, Any]] = {
     "dry_run": {"type": "boolean", "default": True},
@@ -150,7 +151,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@few(60)
 @given(schema=st.dictionaries(st.sampled_from("abc"), st.dictionaries(
     st.sampled_from(["type", "enum", "minimum", "maxLength", "pattern", "items", "properties", "required", "multipleOf",
         "default", "min_items", "nullable"]), JSON, max_size=4), max_size=3), value=JSON)

@@ -7,7 +7,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aslant import bootstrap
@@ -18,6 +18,7 @@ from aslant.errors import PayloadTooLarge, StepTimeout, ValidationError
 from aslant.http_ports import HttpResponse
 from aslant.page_ports import PageQuery, RenderedPage
 from functions.steps.scrape.handler import handler
+from tests.examples import few
 from tests.unit.runtime.fakes import MemoryArtifacts
 
 pytestmark = pytest.mark.usefixtures("loopback")
@@ -315,7 +316,7 @@ PAGES = st.lists(st.sampled_from([
 ]), max_size=12).map("".join)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@few(60, derandomize=True, database=None)
 @given(page=PAGES.map(lambda text: text.encode("utf-8", "surrogatepass")) | st.binary(max_size=40),
        kind=st.sampled_from(["text/html", "text/xml", "text/html; charset=utf-16", "text/html; charset=punycode", "a; charset=zlib", "", "application/xhtml+xml", "a/b+xml; charset=x"]),
        css=st.sampled_from([None, "p", "*", ".x > a", "p:nth-child(2n+1)", "[href^=h]"]), xpath=st.sampled_from([None, "//text()", "//@*", "//comment()", "name(*)", "//*"]))

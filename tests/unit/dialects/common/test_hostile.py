@@ -6,9 +6,10 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.examples import few
 from translator.diagnostics import Findings
 from translator.dialects.convert import convert, dump
 from translator.dialects.registry import read
@@ -36,7 +37,7 @@ DOCUMENTS = st.one_of(
 EXAMPLES = [plain(load(path.read_text("utf-8"), Findings()))
     for pattern in ("steps-*.yaml", "stages-*.yaml")
     for path in sorted((Path(__file__).parents[4] / "infra" / "workflows").glob(pattern))]
-BOUNDED = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+BOUNDED = few(20, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def survives(document: Any) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
+from tests.examples import few
 from tests.unit.dialects.common.workflows import WORKFLOWS
 from translator.diagnostics import NOWHERE, Findings
 from translator.dialects.convert import convert, dump, tidied
@@ -53,7 +54,7 @@ def converted(text: str, to: str) -> str:
 
 
 @pytest.mark.parametrize("dialect", ["canonical", "steps", "stages"])
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@few(12, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(workflow=WORKFLOWS)
 def test_generated_workflows_come_back_the_same(dialect: str, workflow: dict[str, Any]) -> None:
     text = dump({"dialect": "canonical", **workflow})

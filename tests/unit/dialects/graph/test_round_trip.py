@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.examples import few
 from tests.unit.dialects.common.test_round_trip import canonical, converted
 from tests.unit.dialects.common.workflows import WORKFLOWS
 from translator.diagnostics import Findings
@@ -21,7 +22,7 @@ from translator.source import load, plain
 DIALECTS = ["tasks", "agents", "graph"]
 FOLDER = Path(__file__).parents[1]
 EXAMPLES = sorted(FOLDER.glob("*/data/*.*"))
-BOUNDED = settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+BOUNDED = few(10, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -93,7 +94,7 @@ def test_random_json_never_raises(value: Any, frame: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@few(8, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_one_random_edit_of_an_example_never_raises(example: Path, data: st.DataObject) -> None:
     document = load(example.read_text("utf-8"), Findings())
