@@ -19,7 +19,19 @@ from translator.asl.variables import Variables
 from translator.expressions.functions import FUNCTIONS, find
 from translator.expressions.jsonata import is_native
 from translator.expressions.references import slots
-from translator.expressions.tree import Attribute, Binary, Call, Conditional, ListOf, Node, ObjectOf, Slot, children
+from translator.expressions.tree import (
+    Attribute,
+    Binary,
+    Call,
+    Conditional,
+    Index,
+    ListOf,
+    Literal,
+    Node,
+    ObjectOf,
+    Slot,
+    children,
+)
 from translator.model.values import nodes_of
 from translator.model.workflow import Step, Value
 
@@ -117,6 +129,9 @@ class _Analysis:
             chain = chain_of(here)
             if chain is not None:
                 self.use(chain[0].name).passed.add(chain[1])
+            elif (branch := self._branch(here)) is not None:
+                for use, path in branch:
+                    use.passed.add(path)
             elif isinstance(here, ListOf) or (isinstance(here, Binary) and here.op == "??"):
                 stack.extend(children(here))
             elif isinstance(here, ObjectOf):
@@ -140,10 +155,33 @@ class _Analysis:
             chain = chain_of(here)
             if chain is not None:
                 self.use(chain[0].name).keep.add(chain[1])
-            elif isinstance(here, Call) and find(here.name) is FUNCTIONS["len"] and self._is_loop(here):
+            elif (branch := self._branch(here)) is not None:
+                for use, path in branch:
+                    use.keep.add(path)
+            elif isinstance(here, Call) and find(here.name) is FUNCTIONS["len"] and self._is_counted(here):
                 continue  # the elements are only counted
             else:
                 stack.extend(children(here))
+
+    def _branch(self, node: Node) -> list[tuple[Use, tuple[str, ...]]] | None:
+        """What an expression such as `steps.p.output.results[1].output.k` reads of what makes up that branch's result; nothing
+        of it where it asks how the branch ended. None for an expression that is none of these.
+        """
+        path: list[str] = []
+        while isinstance(node, Attribute):
+            path.insert(0, node.name)
+            node = node.of
+        if not path or not isinstance(node, Index) or not isinstance(node.key, Literal):
+            return None
+        chain, number = chain_of(node.of), node.key.value
+        run = self.runs.get(chain[0].name) if chain is not None and chain[1] == ("results",) else None
+        if run is None or run.step.type != "parallel" or type(number) is not int or not 0 <= number < len(run.bodies):
+            return None
+        self.use(run.step.id)  # what its branches give is part of a result
+        if path[0] != "output":
+            return []
+        last = run.bodies[number].last
+        return [(self.use(step.id), tuple(path[1:]) if len(last) == 1 else ()) for step in last]
 
     def _is_large(self, node: Node) -> bool:
         """Whether only a function looks into it (`Writer.large`)."""
@@ -151,10 +189,16 @@ class _Analysis:
             slot.kind == "output" and slot.name in self.distributed for slot in slots(node)
         )
 
-    def _is_loop(self, call: Call) -> bool:
-        slot = call.args[0] if len(call.args) == 1 else None
-        run = self.runs.get(slot.name) if isinstance(slot, Slot) and slot.kind == "output" else None
-        return run is not None and run.step.type == "foreach" and run.step.id not in self.distributed
+    def _is_counted(self, call: Call) -> bool:
+        """Whether it is the number of a loop's results, or of a parallel's."""
+        chain = chain_of(call.args[0]) if len(call.args) == 1 else None
+        run = self.runs.get(chain[0].name) if chain is not None else None
+        if run is None or chain is None:
+            return False
+        self.use(run.step.id)
+        if run.step.type == "parallel":
+            return chain[1] == ("results",)
+        return run.step.type == "foreach" and not chain[1] and run.step.id not in self.distributed
 
     def together(self, read: Iterable[Slot]) -> None:
         """The results among these slots stand in one state."""
@@ -194,7 +238,7 @@ class _Analysis:
                     inner = self.use(step.id)
                     inner.shared |= run.step.type == "foreach" or use.shared
                     inner.share = min(inner.share, use.share)
-                    if use.keep:
+                    if any(run.step.type != "parallel" or path[:1] != ("errors",) for path in use.keep):
                         inner.keep.add(())
                     inner.passed.add(())
 

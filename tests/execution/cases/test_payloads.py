@@ -53,6 +53,26 @@ def test_what_the_machine_looks_into_is_refused_with_its_size(blob: Skills) -> N
     assert "300,0" in result.error.message and "at most" in result.error.message
 
 
+def test_how_branches_ended_can_be_asked_whatever_they_give(blob: Skills) -> None:
+    registry.register("parts", lambda: {"k": 5, "rest": "x" * 300_000})
+    result = start(compiled("""
+        steps:
+          - id: p
+            type: parallel
+            branches:
+              - steps: [{id: first, type: skill, config: {skill: blob, parameters: {bytes: 300000}}}]
+              - steps: [{id: second, type: skill, config: {skill: parts}}]
+          - {id: all, type: choice, depends_on: [p], cases: [{name: good, when: "steps.p.output.results[1].output.k == 5"}]}
+          - {id: read, type: skill, depends_on: [p], config: {skill: size_of, parameters: {value: "{{ steps.p.output.results[0].output }}"}}}
+        outputs:
+          ended: "{{ [steps.p.output.results[0].success, len(steps.p.output.results), len(steps.p.output.errors)] }}"
+          all: "{{ steps.all.output.branch }}"
+          read: "{{ steps.read.output }}"
+    """), {})  # fmt: skip
+    assert result.error is None
+    assert result.output == {"ended": [True, 2, 0], "all": "good", "read": 300_000}
+
+
 def test_the_refusal_can_be_handled(blob: Skills) -> None:
     text = ONE.replace("{id: big, type: skill,", "{id: big, type: skill, on_failure: continue,").replace(
         "config: {skill: size_of, parameters: {value: \"{{ steps.big.output }}\"}}",
