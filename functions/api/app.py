@@ -129,6 +129,8 @@ def _permit(router: ApiGatewayResolver) -> None:
     if len(event.body or "") > MAX_BODY * (4 / 3 if event.is_base64_encoded else 1):
         raise PayloadTooLarge(f"a body has at most {MAX_BODY:,} bytes")
     route = router.context["_route"]
+    if route.method == "OPTIONS":
+        return  # a browser that asks whether a page may ask; the router answers it
     row = (route.method, route.openapi_path.removeprefix(PREFIX))
     if row not in ROUTES:
         raise NotFoundError("there is no such path, or not with this method")

@@ -285,6 +285,17 @@ def test_8_headers(api: Served, things: dict[str, str]) -> None:
     assert not {name for name in origin if name.lower() in ("server", "x-powered-by")}
 
 
+def test_8_pages_of_other_origins_may_ask(api: Served) -> None:
+    asked = api.call("OPTIONS", "/workflows/flow/execute", token="", headers={
+        "Origin": "https://app.example", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "if-match",
+    })  # fmt: skip
+    assert asked.status in (200, 204) and "POST" in asked.headers["Access-Control-Allow-Methods"]
+    allowed = asked.headers["Access-Control-Allow-Headers"].lower()
+    assert all(name in allowed for name in ("authorization", "content-type", "if-match", "idempotency-key"))
+    answer = api.call("GET", "/workflows", headers={"Origin": "https://app.example"})
+    assert answer.headers["Access-Control-Allow-Origin"] and "ETag" in answer.headers["Access-Control-Expose-Headers"]
+
+
 # 9 Improper inventory management
 
 

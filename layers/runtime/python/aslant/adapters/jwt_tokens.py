@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ALGORITHMS = ("RS256", "ES256", "PS256")  # what the key's kind allows; never what a token asks for beyond these
 _LEEWAY = 30      # seconds that clocks may differ
 _LONGEST = 8192   # characters of a token
-_KEPT = 300       # seconds that published keys are kept; an unknown key id fetches them again
+_KEPT = 300       # seconds that published keys are kept; an unknown key id fetches them again, every half minute at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +49,5 @@ class JwtTokens:
 def _client(address: str) -> PyJWKClient:
     from jwt import PyJWKClient
 
-    return PyJWKClient(address, cache_keys=True, lifespan=_KEPT, timeout=5)
+    # Not `cache_keys`: that keeps a key for good, also one that its issuer has taken back.
+    return PyJWKClient(address, lifespan=_KEPT, timeout=5)
