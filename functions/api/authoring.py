@@ -144,8 +144,8 @@ def _created(text: str, tags: list[str], dry_run: bool) -> Response[models.Workf
     made, written = written_of(text, None, tags)
     catalog = bootstrap.catalog(settings)
     if dry_run:
-        return answer(200, draft(catalog, caller.tenant, caller.user, written), text, made)
-    return answer(201, catalog.create(caller.tenant, written, by=caller.user), text, made)
+        return answer(200, draft(catalog, caller.tenant, caller.user, written), text, made, settings)
+    return answer(201, catalog.create(caller.tenant, written, by=caller.user), text, made, settings)
 
 
 def _check(body: editing_models.TemplateBody) -> None:

@@ -62,8 +62,8 @@ def create(dialect: Dialect = None, dry_run: DryRun = False, tags: Tags = None) 
     made, written = written_of(text, dialect, _listed(tags))
     catalog = bootstrap.catalog(settings)
     if dry_run:
-        return answer(200, draft(catalog, caller.tenant, caller.user, written), text, made)
-    return answer(201, catalog.create(caller.tenant, written, by=caller.user), text, made)
+        return answer(200, draft(catalog, caller.tenant, caller.user, written), text, made, settings)
+    return answer(201, catalog.create(caller.tenant, written, by=caller.user), text, made, settings)
 
 
 @router.post("/workflows/create", tags=["workflows"], summary="Create one from words: refused, with the reason")
@@ -101,7 +101,7 @@ def show(workflow_id: str, version: Version = None) -> Response[models.WorkflowV
     if header(router, "if-none-match") == etag_of(record):
         return Response(status_code=304, headers={"ETag": etag_of(record)})
     definition = catalog.definition(caller.tenant, workflow_id, version)
-    return cast(Response[models.WorkflowView | None], answer(200, record, definition.text, compiled(definition)))
+    return cast(Response[models.WorkflowView | None], answer(200, record, definition.text, compiled(definition), settings))
 
 
 @router.put("/workflows/<workflow_id>", tags=["workflows"], summary="Give it another definition, as a further version")
@@ -134,7 +134,7 @@ def modify(workflow_id: str, body: editing_models.Patch) -> Response[models.Work
             record = catalog.tag(caller.tenant, workflow_id, tuple(body.tags), revision=record.revision)
         definition = catalog.definition(caller.tenant, workflow_id, record.latest)
         if body.changes_nothing:
-            return answer(200, record, definition.text, compiled(definition))
+            return answer(200, record, definition.text, compiled(definition), settings)
         text = editing.edited(definition.text, partial(_change, body), dialect=definition.dialect)
         return further(200, workflow_id, text, definition.dialect, body.version_increment, revision=record.revision)
 
@@ -208,7 +208,7 @@ def further(
     record = bootstrap.catalog(settings).replace(
         caller.tenant, workflow_id, written, by=caller.user, revision=revision, increment=increment
     )
-    return answer(status, record, text, made)
+    return answer(status, record, text, made, settings)
 
 
 def publish_of(record: WorkflowRecord, version: str | None = None) -> models.PublishedDocument:

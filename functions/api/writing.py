@@ -56,10 +56,13 @@ def draft(catalog: Catalog, tenant: str, user: str, written: Written) -> Workflo
     )
 
 
-def answer(status: int, record: WorkflowRecord, text: str, made: Compilation) -> Response[models.WorkflowView]:
+def answer(
+    status: int, record: WorkflowRecord, text: str, made: Compilation, settings: Settings
+) -> Response[models.WorkflowView]:
+    """A workflow with its definition and all findings; errors about skills, which may change, only forbid to publish it."""
     body = models.WorkflowView(
         **_columns(record), definition=text, dialect=made.dialect,
-        findings=[finding(found) for found in made.diagnostics],
+        findings=[finding(found) for found in (*made.diagnostics, *of_skills(made, settings, record.tenant))],
     )
     headers = {"ETag": etag_of(record)}
     if status == 201:

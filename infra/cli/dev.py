@@ -26,7 +26,7 @@ from infra.cli.publishing import note_files, overtaken, publish_files
 from infra.cli.run import scale, secrets_of_options
 from infra.cli.siblings import compile_with_siblings
 from infra.cli.signals import leave
-from infra.cli.target import local_user, same_target
+from infra.cli.target import TENANT, local_user, same_target
 from infra.local.home import DEFAULT, Home, InUse, Unusable
 from translator.diagnostics import Diagnostic, Severity, TranslatorError
 from translator.pipeline import Compilation, Source
@@ -81,12 +81,9 @@ def execute(args: argparse.Namespace) -> int:
     given = read_all(args.files, folders=True) if args.files else []
     sources, compilations, found = usable(given, args.dialect)
     _tell_findings(args, found, texts(given))
-    left_out = [source.file for source in given if source not in sources]
     if given and not sources:
         return FINDINGS
-    if left_out:
-        print(f"not published: {visible(', '.join(left_out))}; once it is right, `aslant push FILE{same_target(args)}` does it",
-            file=sys.stderr)
+    _tell_left_out(args, [source.file for source in given if source not in sources])
     secrets = secrets_of_options(args.secret)
     if args.skills:
         sys.path.insert(0, os.getcwd())  # a module is looked for here first, as with `python -m`
@@ -149,7 +146,7 @@ def _stay(
         ) as running:
             running.store_secrets(secrets)
             kept = overtaken(home, compilations, running.settings)
-            fresh = [one for one in compilations if one.workflow.id not in kept]
+            fresh = _sound(args, [one for one in compilations if one.workflow.id not in kept], running, texts(sources))
             published = _publish(fresh, args.dialect, running)
             if sources and not published and not kept:
                 return FINDINGS
@@ -178,6 +175,25 @@ def _stay(
         print("aslant dev has stopped; what ran goes on when it is started again", file=sys.stderr)
         leave(FINE)  # a skill may hang, and nothing of it is lost
     return FINE
+
+
+def _tell_left_out(args: argparse.Namespace, files: Sequence[str]) -> None:
+    if files:
+        print(f"not published: {visible(', '.join(files))}; once it is right, `aslant push FILE{same_target(args)}` does it",
+            file=sys.stderr)
+
+
+def _sound(
+    args: argparse.Namespace, compilations: Sequence[Compilation], running: Dev, shown: Mapping[str, str]
+) -> Sequence[Compilation]:
+    """Those that call skills as these want to be called; tells what is wrong with the others."""
+    from infra.cli.skill_findings import of_registry
+
+    calls = of_registry(compilations, running.settings, TENANT, None)
+    _tell_findings(args, calls, shown)
+    wrong = {each.position.file for each in calls if each.severity is Severity.ERROR}
+    _tell_left_out(args, sorted(wrong))
+    return [one for one in compilations if one.source.file not in wrong]
 
 
 def _publish(compilations: Sequence[Compilation], dialect: str | None, running: Dev) -> list[Published]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 from aslant import skill_calls, skills
 from aslant.settings import Settings
+from aslant.skill_specs import SkillSpec, pick
 from translator.diagnostics import Diagnostic, Findings
 from translator.passes.check_skills import Lookup, check_skills
 from translator.pipeline import Compilation
@@ -17,16 +18,20 @@ def of_process(compilations: Sequence[Compilation], settings: Settings) -> tuple
 
 
 def of_registry(
-    compilations: Sequence[Compilation], settings: Settings, tenant: str, functions: Collection[str] | None
+    compilations: Sequence[Compilation], settings: Settings, tenant: str,
+    functions: Mapping[str, Sequence[SkillSpec]] | None,
 ) -> tuple[Diagnostic, ...]:
     """Against a tenant's registry and the installation's skills, before definitions are published.
 
-    `functions` are the skills that are Python functions there; where they are not known, no skill is told to be unregistered.
+    `functions` are the skills that are Python functions there, with the versions that say what they take; where they are
+    not known, no skill is told to be unregistered.
     """
     known = skill_calls.known(settings, tenant)
 
     def lookup(name: str, version: str | None) -> skills.Entry | None:
-        return known(name, version) or (skills.Entry("") if name in (functions or ()) else None)
+        if functions is not None and name in functions:  # an installation's own go before its registry
+            return skills.Entry("", pick(name, functions[name], version))
+        return known(name, version)
 
     return _found(compilations, lookup, unregistered=functions is not None)
 

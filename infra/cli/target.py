@@ -8,7 +8,7 @@ import getpass
 import os
 import shlex
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aslant.executions.records import Execution
     from aslant.executions.service import Executions
     from aslant.executions.view import Views
+    from aslant.skill_specs import SkillSpec
 
 TENANT = "default"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -38,7 +39,7 @@ class Target:
     """`local`: the cloud is on this machine, and whoever asks may answer for everybody.
 
     `options`: what another command line needs to say to talk to it. `home`: its data directory, where that is known, and
-    `functions` then the skills that are Python functions of that process.
+    `functions` then the skills that are Python functions of that process, with what their versions say of themselves.
     """
 
     settings: Settings
@@ -47,7 +48,7 @@ class Target:
     user: str
     options: str = ""
     home: Home | None = None
-    functions: Collection[str] | None = None
+    functions: Mapping[str, Sequence[SkillSpec]] | None = None
 
     @property
     def executions(self) -> Executions:
@@ -138,7 +139,7 @@ def connected(args: argparse.Namespace) -> Iterator[Target]:
         home = _home(args) if address is not None else None
         yield Target(
             Settings.read(), url or "", local, getattr(args, "user", None) or local_user(), same_target(args), home,
-            address.functions if address is not None else None,
+            _functions(address) if address is not None else None,
         )  # fmt: skip
     except NetworkError as error:
         raise UsageError(f"{url or 'AWS'} does not answer ({error})") from None
@@ -151,6 +152,12 @@ def connected(args: argparse.Namespace) -> Iterator[Target]:
             os.environ.pop(name, None)
             if earlier is not None:
                 os.environ[name] = earlier
+
+
+def _functions(address: Address) -> dict[str, list[SkillSpec]]:
+    from aslant.skill_specs import SkillSpec
+
+    return {name: [SkillSpec(**each) for each in specs] for name, specs in address.functions.items()}
 
 
 def _home(args: argparse.Namespace) -> Home | None:

@@ -110,7 +110,7 @@ class Dev:
         """Lets commands find it."""
         self.home.announce(Address(
             f"http://127.0.0.1:{self.server.port}", os.getpid(), self.settings.region, self.cloud.clock.scale,
-            self.cloud.clock.now().timestamp(), time.time(), skills.names(),
+            self.cloud.clock.now().timestamp(), time.time(), skills.specifications(),
         ))  # fmt: skip
 
 

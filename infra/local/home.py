@@ -29,7 +29,7 @@ class Unusable(Exception):
 class Address:
     """Where a running `aslant dev` listens, and its clock: it showed `clock` at `real` (both epoch seconds).
 
-    `functions` are the skills that are Python functions of that process.
+    `functions` are the skills that are Python functions of that process: what their versions say of themselves, by name.
     """
 
     url: str
@@ -38,7 +38,7 @@ class Address:
     scale: float
     clock: float
     real: float
-    functions: list[str] = field(default_factory=list)
+    functions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from aslant.configs.check import UNKNOWN
 from aslant.errors import SkillNotFound
+from aslant.inputs import InputProblem
 from aslant.skill_specs import SkillSpec, argument_problems
 from aslant.skills import Entry
 from translator.diagnostics import Findings
@@ -18,6 +20,7 @@ from translator.source import position_of
 # Name and version -> the skill, or None for one that nobody registered; raises SkillNotFound when it may not be called.
 Lookup = Callable[[str, str | None], Entry | None]
 Path = tuple[str | int, ...]
+_HOLE = re.compile(r"\{([^{}]+)\}")
 
 
 def check_skills(workflow: Workflow, lookup: Lookup, findings: Findings, *, unregistered: bool = False) -> None:
@@ -44,9 +47,10 @@ def check_skills(workflow: Workflow, lookup: Lookup, findings: Findings, *, unre
                 owner = f"{spec.owner} answers for it" if spec.owner else ""
                 message = f"{step.id!r}: the skill {name} {spec.version} is deprecated"
                 findings.add(rules.SKILL_DEPRECATED, message, at, hint=owner)
-            for message in _problems(spec, config) if step.type == "skill" else ():
-                findings.add(rules.SKILL_ARGUMENTS, f"{step.id!r}: skill {name}: {message}",
-                    position_of(step.source, ("config", "parameters")))
+            for problem in _problems(spec, config) if step.type == "skill" else ():
+                argument = problem.pointer.split("/")[1:2]
+                findings.add(rules.SKILL_ARGUMENTS, f"{step.id!r}: skill {name}: {problem.message}",
+                    position_of(step.source, ("config", "parameters", *argument)), hint=_hint(config, argument))
 
 
 def named_skills(config: Any, step_type: str) -> Iterator[tuple[str, str | None, Path]]:
@@ -67,7 +71,15 @@ def named_skills(config: Any, step_type: str) -> Iterator[tuple[str, str | None,
             yield name, version, path
 
 
-def _problems(spec: SkillSpec, config: Mapping[str, Any]) -> list[str]:
+def _hint(config: Mapping[str, Any], argument: list[str]) -> str:
+    """A text with braces is meant to be computed; single ones around more than a name are text in every dialect."""
+    given = config.get("parameters")
+    value = given.get(argument[0]) if isinstance(given, Mapping) and argument else None
+    hole = _HOLE.fullmatch(value.strip()) if isinstance(value, str) else None
+    return f"this is a text: `{{…}}` holds only names; write `${{{{ {hole[1].strip()} }}}}`" if hole is not None else ""
+
+
+def _problems(spec: SkillSpec, config: Mapping[str, Any]) -> list[InputProblem]:
     given = config.get("parameters")
     if given is UNKNOWN:
         return []

@@ -135,6 +135,25 @@ def test_calls_are_checked_before_a_run(module, tmp_path, capsys):
                                    ("R004", 10)])
 
 
+def test_a_text_where_a_number_is_wanted_tells_how_to_compute_it():
+    skills.register("pay", pay)
+    text = '''
+dialect: agents
+metadata: {name: w}
+nodes:
+  - {id: a, agent: pay, parameters: {amount: "{sum([g.gross for g in state.gross])}", nme: 1}}
+  - {id: b, agent: pay, parameters: {amount: "much"}}
+edges: [{from: a, to: b}]
+'''
+    found = skill_findings.of_process(compile_sources([Source(text, "w.yaml")]), Settings())
+    assert [(each.position.line, "${{ sum([g.gross for g in state.gross]) }}" in each.hint) for each in found] == [
+        (5, True), (5, False), (6, False)]
+    assert text.split("\n")[4][found[1].position.column - 1 :].startswith("1}}")
+
+
+def pay(amount: float) -> None: ...
+
+
 def test_what_a_tenant_has_is_checked_before_it_is_published(monkeypatch):
     stored = {"acme": [SkillSpec(name="crm", target="https://crm", status="deprecated", version="1.0.0"),
                        SkillSpec(name="off", target="https://off", status="inactive")]}
@@ -143,12 +162,19 @@ def test_what_a_tenant_has_is_checked_before_it_is_published(monkeypatch):
     names = ("crm", "off", "here", "there", "nowhere")
     compiled = compile_sources([Source(json.dumps({"dialect": "canonical", "id": "w", "steps": [
         {"id": name, "type": "skill", "config": {"skill": name}} for name in names]}), "w.json")])
-    found = skill_findings.of_registry(compiled, Settings(), "acme", ["there"])
+    found = skill_findings.of_registry(compiled, Settings(), "acme", {"there": []})
     assert {(each.code, str(each.severity), each.message.split("'")[1]) for each in found} == {
         ("R005", "warning", "crm"), ("R003", "error", "off"), ("R007", "warning", "nowhere")}
-    other = skill_findings.of_registry(compiled, Settings(), "other", ["there"])
+    other = skill_findings.of_registry(compiled, Settings(), "other", {"there": []})
     assert sorted((each.code, each.message.split("'")[1]) for each in other) == [("R007", "crm"), ("R007", "nowhere"), ("R007", "off")]
     # Modules that this process does not have hide nothing, and break nothing.
-    assert skill_findings.of_registry(compiled, Settings(skill_modules=("not_in_this_process",)), "acme", ["there"]) == found
+    assert skill_findings.of_registry(compiled, Settings(skill_modules=("not_in_this_process",)), "acme", {"there": []}) == found
+    # What the functions of another process say of themselves has come with the address.
+    skills.register("here", lambda width: 1)
+    told = json.loads(json.dumps(skills.specifications()))
+    there = {name: [SkillSpec(**each) for each in specs] for name, specs in told.items()}
+    skills.unregister()
+    assert [(each.code, each.message.split(": ", 2)[2]) for each in skill_findings.of_registry(compiled[:1], Settings(), "acme", there)
+            if "'here'" in each.message] == [("R004", "width is required")]
     # Whose functions are not known says nothing about skills that may be some.
     assert [each.code for each in skill_findings.of_registry(compiled, Settings(), "other", None)] == []

@@ -75,7 +75,7 @@ def test_a_signature_is_a_specification():
 ])
 def test_arguments_are_checked(given, late, wanted):
     found = argument_problems(spec(resize), given, late)
-    assert len(found) == len(wanted) and all(part in each for part, each in zip(wanted, found, strict=True)), found
+    assert len(found) == len(wanted) and all(part in each.message for part, each in zip(wanted, found, strict=True)), found
 
 
 def test_calls_and_results_are_checked(call, failure):

@@ -13,6 +13,7 @@ from aslant.configs.base import MAYBE, Config, Flag, Text
 from aslant.configs.guard import CircuitBreaker, RateLimit
 from aslant.contracts import Json
 from aslant.errors import SkillNotFound, ValidationError
+from aslant.inputs import InputProblem, misfits
 
 FIRST = "1.0.0"  # the version of a skill that says none
 _OFFERED = "idempotency_key"  # what a Python skill is given without being asked for it
@@ -143,27 +144,24 @@ def pick(name: str, specs: Iterable[SkillSpec], version: str | None = None) -> S
     raise SkillNotFound(f"the skill {name} has no version {version}; there are {', '.join(one.version for one in known)}")
 
 
-def argument_problems(spec: SkillSpec, given: Mapping[str, Json], unknown: Collection[str] = ()) -> list[str]:
+def argument_problems(spec: SkillSpec, given: Mapping[str, Json], unknown: Collection[str] = ()) -> list[InputProblem]:
     """What is wrong with a call's arguments. `unknown` are names of further ones, whose values are not known yet."""
     if spec.parameters is None:
         return []
-    from aslant.inputs import misfits  # imports re2, which not every call needs
-
     schema = spec.parameters
     found = misfits(schema, dict(given), "arguments")
     late = {f"/{name}" for name in unknown}
-    problems = [each.message.replace("arguments.", "", 1) for each in found if each.pointer not in late]
+    problems = [each for each in found if each.pointer not in late]
     known = schema.get("properties") or {}
     if schema.get("additionalProperties") is False:
         extra = [name for name in unknown if name not in known]
-        problems += [each.message for each in misfits(schema, dict.fromkeys(extra), "arguments") if
-                     each.pointer.lstrip("/") in extra]
-    return [_readable(each, known) for each in problems]
+        problems += [each for each in misfits(schema, dict.fromkeys(extra), "arguments") if each.pointer.lstrip("/") in extra]
+    return [each._replace(message=_readable(each.message, known)) for each in problems]
 
 
 def _readable(message: str, known: Collection[str]) -> str:
     if not message.startswith("arguments has no property"):
-        return message
+        return message.replace("arguments.", "", 1)
     message = message.replace("arguments has no property", "there is no parameter", 1)
     return message if known else f"{message}; it takes none"
 
@@ -171,7 +169,7 @@ def _readable(message: str, known: Collection[str]) -> str:
 def check_arguments(spec: SkillSpec, given: Mapping[str, Json], clean: Callable[[Json], Json] = lambda value: value) -> None:
     """Raises ValidationError for arguments that the skill does not take. `clean` takes secrets out of what is shown."""
     if argument_problems(spec, given):
-        shown = argument_problems(spec, clean(dict(given))) or ["the arguments do not fit"]
+        shown = [each.message for each in argument_problems(spec, clean(dict(given)))] or ["the arguments do not fit"]
         raise ValidationError(f"skill {spec.name}: {'; '.join(shown)}")
 
 
@@ -179,8 +177,6 @@ def check_result(spec: SkillSpec, value: Json, clean: Callable[[Json], Json] = l
     """Raises ValidationError for a result that is none of the kind that the skill says it gives."""
     if spec.returns is None:
         return
-    from aslant.inputs import misfits
-
     if misfits(spec.returns, value, "its result"):
         shown = [each.message for each in misfits(spec.returns, clean(value), "its result")] or ["its result does not fit"]
         raise ValidationError(f"skill {spec.name} {spec.version}: {'; '.join(shown)}")

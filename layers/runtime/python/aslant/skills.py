@@ -196,6 +196,14 @@ def entries() -> list[tuple[str, str, Entry]]:
         return sorted(((*key, entry) for key, entry in _registered.items()), key=lambda row: row[:2])
 
 
+def specifications() -> dict[str, list[dict[str, Json]]]:
+    """What the versions of each skill of this process say of themselves, as JSON, by name; empty for one that says nothing."""
+    found: dict[str, list[dict[str, Json]]] = {}
+    for name, _, entry in entries():
+        found.setdefault(name, []).extend([entry.spec.model_dump(mode="json")] if entry.spec is not None else [])
+    return found
+
+
 def names(settings_skills: Mapping[str, str] | None = None) -> list[str]:
     """All known names, sorted."""
     with _lock:
