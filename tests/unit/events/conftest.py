@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
-from cfnlint.jsonschema import StandardValidator
 
 from aslant import keys
 from aslant.adapters.dynamo_steps import item_of
@@ -24,7 +24,7 @@ STARTED = 1_790_000_000_000
 def problems(detail: dict[str, Any]) -> list[str]:
     """What the schema of its type says against an event's detail."""
     schema = json.loads((SCHEMAS / f"{detail['event_type']}.json").read_text())
-    return [f"{list(error.path)}: {error.message}" for error in StandardValidator(schema).iter_errors(detail)]
+    return [f"{error.instance_path}: {error.message}" for error in jsonschema_rs.validator_for(schema).iter_errors(detail)]
 
 
 class Stream:
