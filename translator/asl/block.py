@@ -221,6 +221,8 @@ class Machine:
                 found[name] = "completed"
             elif slot.kind == "error":
                 found[name] = None
+            elif slot.kind == "began":
+                found[name] = "{% $states.context.State.EnteredTime %}"
             elif slot.kind in sources:
                 found[name] = sources[slot.kind]
             else:

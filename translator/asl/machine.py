@@ -16,6 +16,7 @@ from translator.asl.estimate import byte_size
 from translator.asl.failures import CAUSE, error_from, left_inside, name_failed_steps, tells_statuses
 from translator.asl.fuse import fuse
 from translator.asl.limits import HANDLED, MAX_BYTES, MAX_EVENTS
+from translator.asl.native import is_computed
 from translator.asl.ordering import Arrangement, Ordering
 from translator.asl.parts import AIM, Cut
 from translator.asl.plan import Body, Frame, Plan, Planner, Run, Sequence, last_steps, may_fail_natively, runs
@@ -189,6 +190,8 @@ def _read_recorded(recorded: frozenset[str], graph: Graph, workflow: Workflow, v
                 continue
             frame = variables.frame_of[step.id]
             variables.read(Slot("output", step.id), frame)
+            if step.type != "choice" and not is_computed(step):
+                variables.read(Slot("began", step.id), frame)
             if continues(step, workflow):
                 variables.read(Slot("status", step.id), frame)
             for loop in frame.loops:

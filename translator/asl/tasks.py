@@ -305,7 +305,10 @@ def record_state(machine: Machine, block: Block, run: Run, following: str | None
     left = {Slot(kind, step.id) for kind in ("output", "child")}
     read: list[Node] = [slot for slot, _ in machine.variables.own(step.id, run.frame) if slot in left]
     state = invoke(machine, writer, light, evaluation(writer, read), {}, "transform")
-    state["Arguments"]["Payload"] |= {"type": step.type, "part": ""}  # the record is that of the step itself
+    # The record is that of the step itself, which began before the call.
+    state["Arguments"]["Payload"] |= {
+        "type": step.type, "part": "", "entered": query(writer.bind(Slot("began", step.id))),
+    }
     if block.fail is not None:
         state["Catch"] = handed_over(machine, block, light)
     machine.go(block, state, following)

@@ -18,8 +18,8 @@ from translator.expressions.tree import Slot
 from translator.model.values import expressions_of, reads_of
 from translator.model.workflow import UNDO_LOOP
 
-# The kinds of values that a step leaves behind.
-DEFINED = ("output", "status", "error", "route", "child")
+# The kinds of values that a step leaves behind; `began` is when its state was entered.
+DEFINED = ("output", "status", "error", "route", "child", "began")
 
 
 def follows(part: Plan, following: Plan) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 
 from aslant.approvals.rules import decided
 from aslant.approvals.service import Approvals, Notify
@@ -32,16 +31,8 @@ def ask(config: ApprovalConfig, run: StepRun, approvals: Callable[[], Approvals]
     ref = ApprovalRef(run.execution, run.step, run.iteration, run.attempt)
     item, told = service.request(
         config, tenant=run.tenant, ref=ref, token=run.token, workflow=run.workflow, requester=run.user,
-        entered=_moment(run.entered) if run.attempt == 0 else None,
+        entered=run.entered if run.attempt == 0 else None,
     )
     if not told and item["status"] == "pending":
         service.tell(item, "asked", notify)
     return result({"approval_id": item["approval_id"], "status": item["status"]})
-
-
-def _moment(text: str | None) -> float | None:
-    """Epoch seconds of a moment in ISO 8601."""
-    try:
-        return None if text is None else datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        raise ValidationError("`entered` of the payload is no moment") from None

@@ -191,6 +191,8 @@ def test_what_a_rollback_does_itself_has_a_short_limit_and_outlives_a_killed_fun
     assert (limits["undo p: r"], limits["last"]) == (300, 300)
     own = [undoing[name] for name in ("rollback plan", "undo values", "rollback end")] + [main["n record"]]
     assert [state["TimeoutSeconds"] for state in own] == [900, 60, 60, 60]  # the plan waits for what is still done
+    assert main["n"]["Assign"] == {"n": None, "n_began": "{% $states.context.State.EnteredTime %}"}
+    assert main["n record"]["Arguments"]["Payload"]["entered"] == "{% $n_began %}"
     for state in own:
         assert any("Runtime.ExitError" in rule["ErrorEquals"] and rule.get("MaxAttempts", 3) == 3 for rule in state["Retry"])
         assert not any({"RollbackIncomplete", "States.ALL"} & set(rule["ErrorEquals"]) for rule in state["Retry"])

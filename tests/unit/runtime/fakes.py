@@ -28,7 +28,8 @@ class MemorySteps:
         self._lock = threading.Lock()
 
     def begin(
-        self, key: StepKey, *, type: str, run: int, owner: str, now: int, lease_until: int, workflow: str = ""
+        self, key: StepKey, *, type: str, run: int, owner: str, now: int, lease_until: int, workflow: str = "",
+        began: int | None = None,
     ) -> tuple[bool, StepRecord]:
         with self._lock:
             self.calls.append("begin")
@@ -42,11 +43,12 @@ class MemorySteps:
                 free = before.run <= run and not before.settled and (before.status == "skipped" or over)
                 if not free:
                     return False, copy.deepcopy(before)
+            began = now if began is None else min(began, now)
             counted = self._counts[key, run] = self._counts.get((key, run), 0) + 1
             self.workflows[key] = workflow
-            base = before or StepRecord(key.step, key.iteration, "running", started_at=now)
+            base = before or StepRecord(key.step, key.iteration, "running", started_at=began)
             self.records[key] = replace(
-                base, status="running", type=type, run=run, owner=owner, lease_until=lease_until, begun_at=now,
+                base, status="running", type=type, run=run, owner=owner, lease_until=lease_until, begun_at=began,
                 attempts=counted, total_attempts=base.total_attempts + 1, error=None, finished_at=None, native=False,
             )
             return True, self.records[key]

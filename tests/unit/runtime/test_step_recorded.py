@@ -106,6 +106,12 @@ def test_what_is_evaluated_for_a_step_is_not_the_step(step_records):
     assert all(name.startswith("evaluate:") and name.endswith(" pay") for name in names[:2]) and names[0] != names[1]
 
 
+def test_a_step_that_the_machine_ran_began_when_its_state_was_entered(step_records):
+    handler_of(lambda config, run: result(1))(event(part="", type="workflow", entered="2026-11-28T12:00:00.250Z"), None)
+    record = step_records.only()
+    assert (record.type, record.begun_at) == ("workflow", 1795867200_250_000) and record.finished_at > record.begun_at
+
+
 def test_a_failure_that_the_workflow_went_on_after_is_found_again(step_records):
     calls: list[int] = []
 

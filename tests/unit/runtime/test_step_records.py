@@ -64,6 +64,16 @@ def test_the_life_of_a_record(store):
     assert not mine and (seen.status, seen.output, seen.attempts, seen.lease_until) == ("completed", done.output, 1, None)
 
 
+def test_what_the_machine_did_itself_began_before_it_was_recorded(store):
+    given = {"type": "workflow", "run": 1, "owner": "a", "lease_until": 9000}
+    mine, first = store.begin(KEY, now=5000, began=2000, **given)
+    assert mine and (first.started_at, first.begun_at, first.lease_until) == (2000, 2000, 9000)
+    done = store.finish(KEY, first, now=5100, output=1, usage={})
+    assert (done.status, done.begun_at, done.finished_at) == ("completed", 2000, 5100)
+    _, other = store.begin(replace(KEY, step="other"), now=5000, began=5001, **given)
+    assert other.begun_at == 5000, "clocks differ, and nothing begins in the future"
+
+
 def test_what_a_stop_interrupted_is_nobodys(store):
     """The history tells of such a step, which a state of the machine's own began: it is running, and no function has it."""
     interrupted = StepRecord(KEY.step, KEY.iteration, "running", "workflow", run=1, attempts=1, total_attempts=1, started_at=5, native=True)

@@ -94,7 +94,9 @@ class StepInvocation(TypedDict):
     retry: NotRequired[RetryPlan]
     claims: NotRequired[ClaimRules | int]  # a number n stands for {open: [""], over: n KiB}
     token: NotRequired[str]  # the task token, for a step that waits for an answer
-    entered: NotRequired[str]  # when its state was entered (ISO 8601): the time to answer counts from then
+    # When its state was entered (ISO 8601): the time to answer counts from then, and a step that the machine itself ran has
+    # begun then by its record.
+    entered: NotRequired[str]
     timeout: NotRequired[int]  # seconds that this attempt may take
     guard: NotRequired[dict[str, Json]]  # rate_limit and circuit_breaker of what the step calls (`aslant.configs.guard`)
     # `ttl` (seconds) that the result is kept for steps of the same `key`, or, without one, of the same configuration.

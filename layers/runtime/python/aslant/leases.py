@@ -40,7 +40,8 @@ class Clock:
 class Lease:
     """An invocation's hold on a step.
 
-    `limit` are the real seconds of this attempt, `longest` those until the function ends.
+    `limit` are the real seconds of this attempt, `longest` those until the function ends. `began` is when the step began
+    (epoch microseconds), where somebody else has done what is only recorded.
     """
 
     store: StepStore
@@ -50,6 +51,7 @@ class Lease:
     workflow: str
     limit: float
     longest: float
+    began: int | None = None
     clock: Clock = field(default_factory=Clock)
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
     _start: int = 0
@@ -103,7 +105,7 @@ class Lease:
         try:
             return self._repeated(lambda: self.store.begin(
                 self.key, type=self.type, run=self.run, owner=self.owner, now=self.clock.now(), lease_until=lease_until,
-                workflow=self.workflow,
+                workflow=self.workflow, began=self.began,
             ), self.limit - self._left(self.limit) + min(_BEGINNING, self._left(self.limit) / 2))  # fmt: skip
         except StepError as error:
             if not error.retryable:

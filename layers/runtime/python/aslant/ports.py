@@ -116,14 +116,15 @@ class StepStore(Protocol):
     """Step records. One request each; the first who finishes wins. Times are epoch microseconds."""
 
     def begin(
-        self, key: StepKey, *, type: str, run: int, owner: str, now: int, lease_until: int, workflow: str = ""
+        self, key: StepKey, *, type: str, run: int, owner: str, now: int, lease_until: int, workflow: str = "",
+        began: int | None = None,
     ) -> tuple[bool, StepRecord]:
         """Takes the lease: (True, the record as it is now). (False, the record) when somebody else has it or it is done.
 
         A record that failed, or whose lease is over, is begun again: `attempts` counts on within a run and starts at 1 in
         a new one. A settled failure and a completed record stay as they are and are given back with their output, and so
         does the record of a later run, and what is left where one was set aside for that. `owner` is one invocation's: what
-        it has already is given to it once more.
+        it has already is given to it once more. `began` is when the step began, where that was before now.
         """
 
     def finish(self, key: StepKey, began: StepRecord, *, now: int, output: Json, usage: Mapping[str, float]) -> StepRecord:

@@ -17,6 +17,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
 from aslant import bootstrap, claims, observability, secrets
@@ -54,6 +55,7 @@ _MAX_MESSAGE = 4_000  # characters of a message in a record
 @dataclass(slots=True)
 class StepRun:
     """Who is running. `execution` is an id, or an ARN when the machine was started by hand; `deadline` is monotonic.
+    `entered` is in epoch seconds.
 
     `run` is the number of the execution's run, `attempt` counts the retries in it: 0 on the first attempt. `since` is the run
     for which what the step did before was set aside (it was undone, or is to be done again); 0 for none. `usage` are
@@ -70,7 +72,7 @@ class StepRun:
     deadline: float
     token: str | None
     settings: Settings
-    entered: str | None = None
+    entered: float | None = None
     run: int = 1
     since: int = 0
     user: str = ""
@@ -183,7 +185,8 @@ class _Record:
         longest = limit + _RECORDING
         if hasattr(self.context, "get_remaining_time_in_millis"):
             longest = min(longest, self.context.get_remaining_time_in_millis() / 1000 - _REPORT)
-        self.lease = Lease(bootstrap.steps(run.settings), key, run.type, run.run, run.workflow, limit, longest)
+        began = None if run.entered is None else round(1e6 * run.entered)
+        self.lease = Lease(bootstrap.steps(run.settings), key, run.type, run.run, run.workflow, limit, longest, began)
         record = self.lease.begin()
         if record.settled:
             raise _Settled(record.error)
@@ -298,7 +301,7 @@ def read_run(step_type: str, event: Any, context: Any) -> StepRun:
         attempt=_number(event, "attempt", int),
         deadline=time.monotonic() + limit,
         token=event.get("token"),
-        entered=event.get("entered"),
+        entered=_moment(event.get("entered")),
         settings=Settings.read(),
         run=_number(info, "run", int) or 1,
         guard=parse(Guard, event.get("guard") or {}),
@@ -313,6 +316,14 @@ def _number(given: Mapping[str, Any], name: str, kind: Callable[[Any], N]) -> N:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
         raise ValidationError(f"`{name}` of the payload is no number of the kind that belongs there")
     return kind(value)
+
+
+def _moment(text: Any) -> float | None:
+    """Epoch seconds of a moment in ISO 8601."""
+    try:
+        return None if text is None else datetime.fromisoformat(text).timestamp()
+    except (TypeError, ValueError):
+        raise ValidationError("`entered` of the payload is no moment") from None
 
 
 def _is_index(value: Any) -> bool:

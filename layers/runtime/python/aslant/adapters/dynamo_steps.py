@@ -41,12 +41,12 @@ _MAY_BEGIN = (
 )
 _BEGIN = (
     "SET tenant = :tenant, execution = :execution, workflow = :workflow, #step = :step, iteration = :iteration,"
-    " #type = :type, #status = :running, #run = :run, #owner = :owner, lease_until = :lease, begun_at = :now,"
-    " started_at = if_not_exists(started_at, :now),"
+    " #type = :type, #status = :running, #run = :run, #owner = :owner, lease_until = :lease, begun_at = :began,"
+    " started_at = if_not_exists(started_at, :began),"
     " total_attempts = if_not_exists(total_attempts, :zero) + :one,"
     # Both read the count as it was: so a run's attempts start at 1 without a request to look first.
     " attempts = if_not_exists(#counted, :zero) + :one, #counted = if_not_exists(#counted, :zero) + :one,"
-    " first_at = if_not_exists(#first, :now), #first = if_not_exists(#first, :now),"
+    " first_at = if_not_exists(#first, :began), #first = if_not_exists(#first, :began),"
     " #ttl = :ttl REMOVE #error, #message, finished_at, native, stopped_at, late"
 )
 # `started_at` says that it is the record which began: one that a restore set aside leaves its place to a new one.
@@ -72,14 +72,15 @@ class DynamoSteps:
     artifacts: Artifacts
 
     def begin(
-        self, key: StepKey, *, type: str, run: int, owner: str, now: int, lease_until: int, workflow: str = ""
+        self, key: StepKey, *, type: str, run: int, owner: str, now: int, lease_until: int, workflow: str = "",
+        began: int | None = None,
     ) -> tuple[bool, StepRecord]:
         values: dict[str, str | int] = {
             ":tenant": key.tenant, ":execution": key.execution, ":workflow": workflow, ":step": key.step,
             ":iteration": compact(list(key.iteration)), ":type": type, ":run": run, ":owner": owner, ":now": now,
             ":lease": lease_until, ":ttl": _ttl(now), ":zero": 0, ":one": 1,
             ":running": "running", ":failed": "failed", ":skipped": "skipped",
-            ":aside": keys.ASIDE,
+            ":aside": keys.ASIDE, ":began": now if began is None else min(began, now),
         }
         item, mine = self._update("beginning", key, _BEGIN, _MAY_BEGIN, values, {
             "#counted": f"attempts_{run}", "#first": f"first_{run}",
