@@ -33,7 +33,7 @@ from functions.api.request import (
     revision_of,
 )
 from functions.api.things import etag_of
-from functions.api.writing import answer, compiled, document, draft, finding, of_skills, published_document, written_of
+from functions.api.writing import answer, compiled, document, draft, finding, of_installation, published_document, written_of
 from translator import editing
 from translator.diagnostics import Severity, TranslatorError
 
@@ -157,7 +157,7 @@ def archive(workflow_id: str) -> models.WorkflowDocument:
 def validate(workflow_id: str, version: Version = None) -> list[models.FindingDocument]:
     settings, caller = caller_of(router)
     made = compiled(bootstrap.catalog(settings).definition(caller.tenant, workflow_id, version))
-    return [finding(found) for found in (*made.diagnostics, *of_skills(made, settings, caller.tenant))]
+    return [finding(found) for found in (*made.diagnostics, *of_installation(made, settings, caller.tenant))]
 
 
 @router.post("/workflows/<workflow_id>/publish", tags=["workflows"], summary="Let new executions take a version")
@@ -218,7 +218,7 @@ def publish_of(record: WorkflowRecord, version: str | None = None) -> models.Pub
     if record.status == "archived":
         raise InvalidTransition(f"{record.id} is archived")
     definition = catalog.definition(caller.tenant, record.id, version or record.latest)
-    found = of_skills(compiled(definition), settings, caller.tenant)
+    found = of_installation(compiled(definition), settings, caller.tenant)
     if any(each.severity is Severity.ERROR for each in found):
         raise TranslatorError(found)
     bootstrap.functions(settings).invoke(installed(PUBLISHER, settings.name), {

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from aws_lambda_powertools.event_handler import Response
 
-from aslant import documents, skill_calls
+from aslant import bootstrap, documents, skill_calls
 from aslant.catalog import MAX_DEFINITION, Catalog, DefinitionRecord, WorkflowRecord, Written
 from aslant.errors import PayloadTooLarge, ValidationError
 from aslant.settings import Settings
@@ -18,6 +18,7 @@ from functions.api import models
 from functions.api.things import etag_of
 from translator.diagnostics import Diagnostic, Findings
 from translator.passes.check_skills import check_skills
+from translator.passes.triggers import check_awaited
 from translator.pipeline import Compilation, compile_source
 
 _IN_A_PATH = re.compile(r"[-._~()'!*:@,;=+&$%<> \[\]{}|^\w]+")  # what the router takes for a part of a path
@@ -62,7 +63,7 @@ def answer(
     """A workflow with its definition and all findings; errors about skills, which may change, only forbid to publish it."""
     body = models.WorkflowView(
         **_columns(record), definition=text, dialect=made.dialect,
-        findings=[finding(found) for found in (*made.diagnostics, *of_skills(made, settings, record.tenant))],
+        findings=[finding(found) for found in (*made.diagnostics, *of_installation(made, settings, record.tenant))],
     )
     headers = {"ETag": etag_of(record)}
     if status == 201:
@@ -78,10 +79,11 @@ def published_document(record: WorkflowRecord, found: Sequence[Diagnostic]) -> m
     return models.PublishedDocument(**_columns(record), findings=[finding(each) for each in found])
 
 
-def of_skills(made: Compilation, settings: Settings, tenant: str) -> tuple[Diagnostic, ...]:
-    """What is wrong with the skills that a definition calls, by the registry as it is now."""
+def of_installation(made: Compilation, settings: Settings, tenant: str) -> tuple[Diagnostic, ...]:
+    """What is wrong with the skills that a definition calls and the workflows it waits for, as they are now."""
     findings = Findings()
     check_skills(made.workflow, skill_calls.known(settings, tenant), findings, unregistered=True)
+    check_awaited(made.workflow, lambda: bootstrap.catalog(settings).published_ids(tenant), findings)
     return findings.sorted()
 
 

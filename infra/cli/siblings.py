@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from infra.cli.errors import UsageError
 from infra.cli.files import definitions_in, read
-from translator.diagnostics import Findings
+from translator.diagnostics import Diagnostic, Findings
 from translator.model.build import build
 from translator.model.workflow import Workflow
+from translator.passes.triggers import check_awaited
 from translator.pipeline import Compilation, Source, canonical_data, compile_sources
 
 MAX_FILES = 500  # of one folder that are looked into
@@ -48,6 +50,20 @@ def siblings(sources: Sequence[Source], dialect: str | None = None) -> list[Sour
                 wanted += _called(model)
                 break
     return [*found.values()]
+
+
+def awaited(sources: Sequence[Source], dialect: str | None = None) -> tuple[Diagnostic, ...]:
+    """Warnings about triggers that wait for the end of a workflow that is neither among `sources` nor in their folders."""
+    models = [model for source in sources if (model := _model(source, dialect)) is not None]
+    findings = Findings()
+
+    @cache
+    def known() -> frozenset[str]:
+        return frozenset(model.id for model in (*models, *(model for _, model in _candidates(sources, dialect))))
+
+    for model in models:
+        check_awaited(model, known, findings)
+    return findings.sorted()
 
 
 def missing(compilations: Sequence[Compilation]) -> dict[str, Compilation]:

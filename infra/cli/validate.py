@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from infra.cli.errors import UsageError
 from infra.cli.files import read_all, texts
 from infra.cli.output import add_format, add_strict, exit_code, print_findings
-from infra.cli.siblings import siblings
+from infra.cli.siblings import awaited, siblings
 from translator.diagnostics import Diagnostic
 from translator.pipeline import Source, check_sources
 
@@ -65,4 +65,4 @@ def _check(sources: list[Source], dialect: str | None) -> tuple[Diagnostic, ...]
     """Findings of `sources`; what they call is looked for in their folders."""
     files = {source.file for source in sources}
     together = check_sources([*sources, *siblings(sources, dialect)], dialect=dialect, now=datetime.now(UTC))
-    return tuple(found for found in together if found.position.file in files)
+    return (*(found for found in together if found.position.file in files), *awaited(sources, dialect))

@@ -12,6 +12,12 @@ TRIGGER_GUESSED = Rule("T002", Severity.WARNING, "schedule that can be read in m
     "The schedule was read as the message says. Write it out if something else is meant.")
 NEVER_AGAIN = Rule("T007", Severity.WARNING, "schedule whose time is over",
     "All of its moments are in the past, so it starts nothing any more. Write a moment that is to come, or remove the trigger.")
+INPUT = Rule("T008", Severity.ERROR, "trigger that gives an input that the workflow refuses",
+    "`input` gives constants, `fields` the inputs that are taken from what came; both name declared inputs, and"
+    " together they give the required ones. Without `fields` what came is the input as a whole. An execution that is given an"
+    " input that it does not take is never started.")
+AWAITED = Rule("T009", Severity.WARNING, "trigger that waits for a workflow that is not there",
+    "`workflow` is the id of the workflow whose end starts this one. Publish that one, or put the id right.")
 NO_SECRET = Rule("T003", Severity.WARNING, "webhook that nobody can call",
     "Whoever calls a webhook signs what it sends with a secret that both sides know. Store one for the tenant, and name it:"
     " `config: {secret: shop_webhook}`.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from aslant.configs.base import Config
 from aslant.configs.check import problems
 from aslant.configs.triggers import EventTrigger, ScheduleTrigger, WebhookTrigger, WorkflowTrigger
 from aslant.errors import ValidationError
+from aslant.inputs import prepare
 from aslant.releases import EventFacts, TriggerFacts, TriggerName, WebhookFacts
 from aslant.schedules import moments
 from translator.diagnostics import NOWHERE, Findings, Position
@@ -21,6 +22,7 @@ from translator.expressions.serialize import dump
 from translator.expressions.tree import Node, Slot
 from translator.findings import triggers as rules
 from translator.model.workflow import Workflow
+from translator.nearest import nearest
 from translator.source import plain, position_of
 
 _MODELS: Mapping[str, type[Config]] = {
@@ -43,6 +45,8 @@ def check_triggers(workflow: Workflow, findings: Findings, now: datetime | None 
         if model is WebhookTrigger and not wrong and not config.get("secret"):
             message = "a webhook without a `secret` is called by nobody: name the secret that callers sign with"
             findings.add(rules.NO_SECRET, message, _at(workflow, index, ()))
+        if not wrong:
+            _check_input(workflow, index, config, findings, alone=model is ScheduleTrigger)
         if wrong or model is WebhookTrigger:
             continue
         if model is not ScheduleTrigger:
@@ -58,6 +62,19 @@ def check_triggers(workflow: Workflow, findings: Findings, now: datetime | None 
             findings.add(rules.TRIGGER_GUESSED, note, _at(workflow, index, (when,)))
         if now is not None and next(moments(schedule, now), None) is None:
             findings.add(rules.NEVER_AGAIN, "every moment of the schedule is over", _at(workflow, index, (when,)))
+
+
+def check_awaited(workflow: Workflow, known: Callable[[], Collection[str]], findings: Findings) -> None:
+    """A warning for each trigger by the end of a workflow that is not among `known`, which is only asked when there is one."""
+    for index, trigger in enumerate(workflow.triggers):
+        config = trigger.get("config")
+        if trigger.get("type") != "workflow" or not isinstance(config, Mapping):
+            continue
+        awaited, names = config.get("workflow"), known()
+        if isinstance(awaited, str) and awaited not in {*names, workflow.id}:
+            meant = nearest(awaited, names)
+            findings.add(rules.AWAITED, f"there is no workflow {awaited!r} whose end could start this one",
+                _at(workflow, index, ("workflow",)), hint=f"did you mean {meant}?" if meant else "")
 
 
 def trigger_names(workflow: Workflow) -> list[TriggerName]:
@@ -134,6 +151,24 @@ def event_facts(workflow: Workflow) -> list[EventFacts]:
             found |= {"events": [f"workflow_{one}" for one in _list(config.status)], "workflow": config.workflow}
         facts.append(found)
     return facts
+
+
+def _check_input(workflow: Workflow, index: int, config: Mapping[str, Any], findings: Findings, *, alone: bool) -> None:
+    """What a trigger gives, against the declared inputs. `alone`: nothing comes that would add to its constants."""
+    declared = workflow.inputs
+    if declared is None:
+        return
+    given, fields = config.get("input") or {}, config.get("fields") or {}
+    for problem in prepare(declared, given)[1]:
+        name = problem.pointer.split("/")[1].replace("~1", "/").replace("~0", "~") if problem.pointer else ""
+        lacking = name in declared and name not in given
+        if name in fields or lacking and not (alone or fields):
+            continue
+        findings.add(rules.INPUT, problem.message, _at(workflow, index, ("input", name) if name in given else ("input",)))
+    for name in fields:
+        if name not in declared:
+            message = next(each.message for each in prepare({key: {} for key in declared}, {name: None})[1])
+            findings.add(rules.INPUT, message, _at(workflow, index, ("fields", name)))
 
 
 def _check_event(workflow: Workflow, index: int, config: Mapping[str, Any], findings: Findings) -> None:

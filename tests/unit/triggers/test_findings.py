@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from translator.diagnostics import Findings
+from translator.passes.triggers import check_awaited
 from translator.pipeline import Source, check_sources, compile_source
 from translator.release import release_of
 
@@ -83,3 +85,38 @@ EVENTS = FLOW.replace("type: schedule", "type: {kind}")
 def test_findings_of_events(kind: str, config: str, expected: list[tuple[str, int, int]]) -> None:
     diagnostics = check_sources([Source(EVENTS.format(kind=kind, config=config), "report.yaml")])
     assert sorted((one.code, one.position.line, one.position.column) for one in diagnostics) == sorted(expected)
+
+
+INPUTS = """\
+dialect: canonical
+id: night
+inputs: {{region: {{type: string, required: true}}, size: {{type: integer, default: 1}}}}
+triggers:
+  - {{type: {kind}, config: {config}}}
+steps: [{{id: one, type: transform, config: {{data: 1}}}}]
+"""
+
+
+@pytest.mark.parametrize(("kind", "config", "expected"), [
+    ("schedule", "{every: 1 hour, input: {region: eu, size: 2}}", []), ("schedule", "{every: 1 hour}", ["region is required"]),
+    ("schedule", "{every: 1 hour, input: {regoin: eu, size: big}}",
+        ["region is required", "did you mean region?", "size is a text"]),
+    ("webhook", "{secret: s, fields: {region: a.b}, input: {size: 2}}", []), ("webhook", "{secret: s}", []),
+    ("webhook", "{secret: s, fields: {regoin: a.b}}", ["region is required", "did you mean region?"]),
+    ("event", "{event: e, fields: {region: a, siz: b}}", ["did you mean size?"]),
+    ("event", "{event: e, fields: {region: a}, input: {region: 7}}", []), ("event", "{event: e, input: {sise: 2}}", ["size?"]),
+    ("workflow", "{workflow: first, fields: {size: output.n}}", ["region is required"]),
+])
+def test_what_a_trigger_gives_is_what_the_workflow_takes(kind: str, config: str, expected: list[str]) -> None:
+    told = check_sources([Source(INPUTS.format(kind=kind, config=config))])
+    assert len(told) == len(expected) and {one.code for one in told} <= {"T008"}
+    assert all(any(part in one.message for one in told) for part in expected), told
+    assert check_sources([Source(INPUTS.format(kind=kind, config=config).replace("inputs:", "labels:"))]) == ()
+
+
+def test_a_workflow_whose_end_is_awaited_is_there() -> None:
+    workflow = compile_source(FLOW.replace("schedule", "workflow").format(config="{workflow: clam}")).workflow
+    for known, hints in ((["claim"], ["did you mean claim?"]), (["other"], [""]), (["clam"], [])):
+        findings = Findings()
+        check_awaited(workflow, lambda known=known: known, findings)
+        assert [(one.code, one.hint) for one in findings] == [("T009", hint) for hint in hints]

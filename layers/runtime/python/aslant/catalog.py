@@ -229,6 +229,11 @@ class Catalog:
                 return tuple(kept), None
         return tuple(kept), after
 
+    def published_ids(self, tenant: str) -> list[str]:
+        """The ids of all workflows of which a version is published, as far as MAX_LOOK goes."""
+        found, _ = self.page(tenant, limit=MAX_LOOK, after=None, wanted=lambda one: bool(one.published))
+        return [one.id for one in found]
+
     def _changed(
         self, tenant: str, workflow: str, revision: int | None, change: Callable[[WorkflowRecord], Change]
     ) -> WorkflowRecord:
