@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pymongo
-
 from tests.services.servers import Authority, ended, free_ports, listens, until
 
 PASSWORD = "s3cret-pass-word"
@@ -137,6 +135,8 @@ def mongodb(*, tls: bool = False, auth: bool = False) -> Iterator[Server]:
         options = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key)] if tls else []
         command = [str(program), "--port", str(port), "--host", "127.0.0.1", "--storage-path", str(root / "data"), *options]
         if auth:  # the first user comes from a run that asks for none
+            import pymongo  # half a second, in every process that collects any tests
+
             with _running(command, port, root, {}), pymongo.MongoClient("127.0.0.1", port, directConnection=True) as client:
                 client.admin.command("createUser", "owner", pwd=PASSWORD, roles=["root"])
             command.append("--auth")
