@@ -135,6 +135,8 @@ def _no_search_for_cycles() -> Iterator[None]:
         yield
     finally:
         if searching:
+            gc.freeze()  # all of it, and back among what is old: not to be searched at the very next object
+            gc.unfreeze()
             gc.enable()
 
 

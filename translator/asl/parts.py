@@ -47,6 +47,7 @@ class Cut:
     bytes: float = AIM * MAX_BYTES
     events: float = AIM * MAX_EVENTS
     _known: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _steps: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # by scope and index, whatever the aim is
 
     def weight(self, scope: Scope, tree: Tree) -> tuple[int, int]:
         """About how many bytes and events a region makes."""
@@ -89,10 +90,13 @@ class Cut:
     def _step(self, scope: Scope, index: int) -> tuple[int, int]:
         if index >= len(scope.steps):
             return _GATE  # a place where tokens begin or end, without a step
-        size = _size(scope.steps[index])
-        for inner in scope.inner.get(index, ()):
-            size += self.whole(inner)[0]
-        return size, events_of(scope, index, self.workflow, self.distributed)[0]
+        key = id(scope), index
+        if key not in self._steps:
+            size = _size(scope.steps[index])
+            for inner in scope.inner.get(index, ()):
+                size += self.whole(inner)[0]
+            self._steps[key] = size, events_of(scope, index, self.workflow, self.distributed)[0]
+        return self._steps[key]
 
 
 def _size(step: Step) -> int:
