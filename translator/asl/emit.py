@@ -9,16 +9,16 @@ from aslant.step_types import STEP_TYPES
 from translator.asl import escalations, native, tasks
 from translator.asl.approvals import approval_step
 from translator.asl.block import APART, Block, Machine, Origin, State, close
-from translator.asl.branches import is_read, received_from, side_by_side, was_taken
+from translator.asl.branches import body_block, is_read, leaving, received_from, side_by_side, unless_failed, was_taken
 from translator.asl.children import child_step
 from translator.asl.distribution import length_of
 from translator.asl.failures import error_from, hand_over, left_inside, name_failed_steps, tells_statuses
 from translator.asl.gates import gate_state
 from translator.asl.parts import part
-from translator.asl.plan import Arms, Body, Fork, Frame, Gate, Guarded, Plan, Run, Sequence, first_step
+from translator.asl.plan import Arms, Body, Fork, Gate, Guarded, Plan, Run, Sequence, first_step
 from translator.asl.retries import retry_rules
 from translator.asl.spread import note_failure, spread
-from translator.asl.values import Bind, literal, query
+from translator.asl.values import literal, query
 from translator.asl.variables import follows
 from translator.expressions.failing import may_fail
 from translator.expressions.jsonata import text_literal
@@ -126,24 +126,6 @@ def _states_of(machine: Machine, block: Block, run: Run, following: str | None, 
     return name
 
 
-def body_block(machine: Machine, body: Body, label: str, extra: Any = None, *, bare: bool = False) -> Block:
-    """The block of a body: its output holds what the frame hands on; `extra` adds to it.
-
-    With `bare`, a single value is the output itself.
-    """
-    frame = body.frame
-    exports = machine.variables.exports.get(frame, [])
-    bare = bare and len(exports) == 1
-
-    def finish(bind: Bind) -> Any:
-        if bare:
-            return query(bind(exports[0]))
-        output = {machine.variables.names[slot, frame]: query(bind(slot)) for slot in exports}
-        return output | extra(bind) if extra is not None else output
-
-    return Block(frame, finish, label=label, bare=bare, plan=body.plan)
-
-
 def body_states(machine: Machine, block: Block, body: Body, label: str, failed: Any = None) -> State:
     """The finished `States` map of a body. With `failed`, its errors end it with that output instead of failing.
 
@@ -190,7 +172,7 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
         for inner in blocks:
             name_failed_steps(machine, inner, label)
     maps = [
-        body_states(machine, inner, body, label, _leaving(machine, body.frame) if cut_off else None)
+        body_states(machine, inner, body, label, leaving(machine, body.frame) if cut_off else None)
         for inner, body in zip(blocks, plan.bodies, strict=True)
     ]
     maps = [
@@ -204,7 +186,7 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
     if cut_off:
         errors = machine.variables.new_name.new(f"{label}_errors")
         assign |= {errors: query("[$states.result.failed]")}
-        state["Next"] = _unless_failed(machine, block, label, errors, following)
+        state["Next"] = unless_failed(machine, block, label, errors, following)
     else:
         machine.go(block, state, following, received)
     if assign and "Next" in state:
@@ -212,33 +194,6 @@ def _fork(machine: Machine, block: Block, plan: Fork, following: str | None) -> 
     name = machine.states.new(label)
     block.states[name] = state
     machine.origins[name] = Origin("", "fork", first.at)
-    return name
-
-
-def _leaving(machine: Machine, frame: Frame) -> Any:
-    """The output of a frame whose failures are collected: what it hands on, and the error."""
-
-    def failed(variable: str) -> dict[str, Any]:
-        kept = [machine.variables.names[slot, frame] for slot in machine.variables.exports.get(frame, ())]
-        return {name: query(f"${name}") for name in kept} | {"failed": query(f"${variable}")}
-
-    return failed
-
-
-def _unless_failed(machine: Machine, block: Block, label: str, errors: str, following: str | None) -> str:
-    """The choice after a part whose failure is in its output: the block's own collection of errors, or what follows."""
-    assert block.fail is not None
-    state: State = {
-        "Type": "Choice",
-        "Choices": [{
-            "Condition": query(f"$count(${errors})>0"), "Next": block.fail[0],
-            "Assign": hand_over(machine, block, None, query(f"${errors}[0]")),
-        }],
-        "Default": machine.target(block, following),
-    }  # fmt: skip
-    name = machine.states.new(label, "joined")
-    block.states[name] = state
-    machine.origins[name] = Origin("", "join", machine.workflow.at)
     return name
 
 
@@ -275,7 +230,7 @@ def _branches(machine: Machine, block: Block, run: Run, following: str | None, k
         blocks.append(inner)
         if not step.wait_for_all and (block.fail is not None or tells_statuses(machine, inner)):
             name_failed_steps(machine, inner, label)
-        maps.append(body_states(machine, inner, body, label, _leaving(machine, body.frame) if step.wait_for_all else None))
+        maps.append(body_states(machine, inner, body, label, leaving(machine, body.frame) if step.wait_for_all else None))
     state = side_by_side(machine, block, maps, step.max_parallel)
     received = received_from(machine, blocks)
     result = native.parallel_result(step)

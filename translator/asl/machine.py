@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from aslant.error_names import ALL
 from translator.asl.block import Block, Machine, Origin, State, close
+from translator.asl.branches import body_block
 from translator.asl.claims import claim_rules
 from translator.asl.distribution import Distribution, distribute
-from translator.asl.emit import body_block, emit
+from translator.asl.emit import emit
 from translator.asl.estimate import byte_size
 from translator.asl.failures import CAUSE, error_from, left_inside, name_failed_steps, tells_statuses
 from translator.asl.fuse import fuse

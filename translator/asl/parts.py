@@ -65,14 +65,18 @@ class Cut:
         return weight[0] > self.bytes or weight[1] > self.events
 
     def groups(self, scope: Scope, trees: Sequence[Tree]) -> list[list[Tree]]:
-        """Neighbours put together as long as they keep below the aim; one group when all of them do."""
+        """Neighbours put together as long as they keep below the aim; one group when all of them do. Each has a step: a place
+        where tokens begin or end is no part by itself.
+        """
         found: list[list[Tree]] = []
         size, events = 0, 0
+        whole = False  # whether the last group has a step
         for tree in trees:
-            weight = self.weight(scope, tree)
-            if not found or self.exceeded((size + weight[0], events + weight[1])):
+            weight, steps = self.weight(scope, tree), any(leaf < len(scope.steps) for leaf in leaves(tree))
+            if not found or steps and whole and self.exceeded((size + weight[0], events + weight[1])):
                 found.append([])
-                size, events = 0, 0
+                size, events, whole = 0, 0, False
+            whole |= steps
             found[-1].append(tree)
             size, events = size + weight[0], events + weight[1]
         return found

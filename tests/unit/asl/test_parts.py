@@ -87,6 +87,13 @@ def variables(machine: Any) -> set[str]:
     return found
 
 
+def test_no_part_is_made_of_places_of_tokens_alone() -> None:
+    before = [[], [0], [1], [1], [1], [4], [0], [6], [4, 5, 6], [5, 6], [1, 5], [2, 9]]
+    result = compiled([skill(f"s{n}", *(f"s{k}" for k in some)) for n, some in enumerate(before)], limit=6_000)
+    placed = [state for state in result.source_map.values() if state.role == "step"]
+    assert len(result.parts) > 3 and {state.step for state in placed} == {f"s{n}" for n in range(len(before))}
+
+
 def test_what_fits_is_one_machine() -> None:
     assert compiled(LINE, limit=1024 * 1024).parts == {}
     assert compiled(LINE[:50]).parts == {}
