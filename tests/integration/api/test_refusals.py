@@ -43,8 +43,7 @@ def test_all_mistakes_of_a_request_at_once(api: Api) -> None:
 
 
 @pytest.mark.parametrize("body", [
-    b'{"input": ', b"\xff\xfe", b'{"input": {"k": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}", b'{"input": {"k": ' + b"9" * 5_000 + b"}}",
-    b'{"input": {"k": 1e999}}',
+    b'{"input": ', b"\xff\xfe", b'{"input": {"k": ' + b"9" * 5_000 + b"}}", b'{"input": {"k": 1e999}}',
 ])
 def test_a_body_that_is_no_json(api: Api, body: bytes) -> None:
     url = f"{api.running.api.url}/api/v1/workflows/none/execute"
