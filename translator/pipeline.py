@@ -29,6 +29,7 @@ from translator.graph.strategies.layout import Layout
 from translator.model.build import build
 from translator.model.workflow import Workflow
 from translator.passes.check_names import check_names, ids_of_steps, words_of
+from translator.passes.check_outputs import check_outputs
 from translator.passes.check_steps import around, check_inputs, check_steps, check_types, report_settings
 from translator.passes.children import check_children
 from translator.passes.computed import prepare_computed
@@ -281,6 +282,7 @@ def _analyse(read: _Read, workflow: Workflow, workflows: Mapping[str, Workflow])
         for step in scope.steps:
             if step.id not in wrong:
                 check_types(step, workflow, findings)
+    check_outputs(workflow, [step for scope in graph.scopes() for step in scope.steps if step.id not in wrong], findings)
     rollback = finish_rollback(undoing, workflow, graph, findings) if undoing is not None else None
     if not findings.has_errors:
         read.workflow, read.graph, read.rollback = fold(workflow, graph), graph, rollback

@@ -52,3 +52,6 @@ UNKNOWN_PART = Rule("E019", Severity.ERROR, "no such part of a step or of an err
 TYPE_MISMATCH = Rule("E020", Severity.ERROR, "types that can never fit",
     "The operation would fail each time: ordering and arithmetic need two numbers (or two texts for ordering and `+`)."
     " Convert first: `number(x)`, `str(x)`.")
+UNKNOWN_KEY = Rule("E021", Severity.WARNING, "key that an output never has",
+    "What approvals, emails, commands, parallels and transforms that build an object give has keys that are known before a run;"
+    " any other is null. `aslant explain` shows a type's output with its settings.")
