@@ -21,6 +21,7 @@ from translator.expressions.tree import (
     Node,
     walk,
 )
+from translator.findings import expressions as rules
 from translator.model.workflow import Step, Workflow
 from translator.passes.fold import as_node
 from translator.source import position_of
@@ -54,6 +55,8 @@ def _step(step: Step, ids: Ids, findings: Findings) -> Step:
     value = None
     if step.type == "transform":
         value = _transform(step, ids, findings)
+        if value is None:
+            _report_outer(step, ids, findings)
     elif step.type == "aggregate":
         value = _aggregate(step)
     return step if value is None else replace(step, config={"value": value})
@@ -87,6 +90,27 @@ def _transform(step: Step, ids: Ids, findings: Findings) -> Node | None:
         condition = None if operation == "map" else _with_data(node, data)
         return Comprehension(_with_data(element, data), "item", data, condition, node.at)
     return node if data is None else _with_data(node, data)
+
+
+_OUTER = frozenset({
+    "steps", "nodes", "tasks", "vars", "variables", "state", "context", "secrets", "env", "workflow", "execution", "errors",
+})
+_INPUT = frozenset({"input", "inputs", "parameters"})
+
+
+def _report_outer(step: Step, ids: Ids, findings: Findings) -> None:
+    """Findings about an expression that the function evaluates: mistakes in it, and names that the function is not given."""
+    written = step.config.get("expression")
+    if "script" in step.config or not isinstance(written, Literal) or not isinstance(written.value, str):
+        return
+    node = parse(written.value, position_of(step.source, ("config", "expression")), findings, ids)
+    each = (_text(step.config.get("operation")) or "transform").lower() in ("map", "filter", "reduce")
+    parts = [*walk(node)] if node is not None else []
+    outer = (_OUTER | _INPUT if each else _OUTER) - {part.name for part in parts if isinstance(part, Comprehension)}
+    for part in parts:
+        if isinstance(part, Name) and part.name in outer:
+            findings.add(rules.UNKNOWN_NAME, f"the name {part.name} is not known in an expression that a function evaluates",
+                part.at, hint="put what it reads into `data`")
 
 
 def _with_data(node: Node, data: Node) -> Node:

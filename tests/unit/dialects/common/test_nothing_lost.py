@@ -173,3 +173,15 @@ def test_a_step_that_a_branch_seems_to_jump_over_is_told() -> None:
     (found,) = check_sources([Source(text, "a.yaml")])
     assert (found.code, found.severity, found.position.line) == ("D051", Severity.INFO, 3)
     assert check_sources([Source(text.replace("target_step: c", "target_step: b"), "a.yaml")]) == ()
+
+
+@pytest.mark.parametrize(("config", "code"), [
+    ("{operation: reduce, data: '{{ input.l }}', expression: ^input.k + total}", "E010"),
+    ("{operation: map, data: '{{ input.l }}', expression: item + index + ^vars.v}", "E010"),
+    ("{operation: reduce, data: '{{ input.l }}', expression: total +^}", "E001"),
+    ("{operation: reduce, data: '{{ input.l }}', expression: 'total + sum([state for state in [1]]) + item'}", ""),
+])
+def test_what_a_function_evaluates_is_checked_too(config: str, code: str) -> None:
+    text = STEPS + "{id: s, type: transform, config: " + config + "}"
+    found = [one.code for one in check_sources([Source(text.replace("^", ""), "a.yaml")])]
+    assert found == ([code] if code else [])
