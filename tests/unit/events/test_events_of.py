@@ -132,6 +132,8 @@ def test_native_states_tell_once_and_skipped_ones_as_skipped(told, step_item):
     assert told(native("running"), native("completed", 2)) == ["node_started", "node_completed"]
     started, completed = told(None, native("completed"), full=True)
     assert started.at == STARTED and completed.at > STARTED and started.id != completed.id
+    came = {**native("completed", 2), "first_at": {"N": str(STARTED * 1000 + 500_000)}}  # a wait of run 1 that goes on
+    assert [event.at for event in told(native("running"), came, full=True)] == [STARTED + 500, completed.at]
     assert told(native("completed"), native("completed")) == []
     assert told(native("skipped"), native("completed", 2)) == ["node_started", "node_completed"]
 

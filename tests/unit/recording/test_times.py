@@ -61,9 +61,11 @@ class Story:
     def __init__(self, status: Any) -> None:
         self.store, self.machines = MemoryStore(), FakeMachines()
         self.store.create(
-            Execution("acme", "e1", "flow", "1.0.0", status, 1, 1, MACHINE, arn("e1"), "ada", T0, T0, reason="x"),
+            Execution("acme", "e1", "flow", "1.0.0", "running", 1, 1, MACHINE, arn("e1"), "ada", T0, T0, reason="x"),
             {}, Run(1, arn("e1"), MACHINE, "1.0.0", "start", "ada", T0),
         )
+        if status == "paused":
+            self.store.transition(self.execution, replace(self.execution, status=status, changed_at=T0 + 10_000), by="ada")
         self.store.put_step("acme", "e1", StepRecord(
             "pay", (), "completed", "http", attempts=1, started_at=START + 6 * SECOND, begun_at=START + 6 * SECOND,
             finished_at=START + 7 * SECOND,
@@ -194,6 +196,35 @@ def test_a_step_took_as_long_as_its_attempts_of_the_last_run() -> None:
         finished_at=START + 503 * SECOND,
     ))  # fmt: skip
     assert story.seconds("pay") == (6, 503, 3)
+
+
+def test_a_parallel_took_as_long_as_something_in_it_went_on_or_its_execution_ran() -> None:
+    story = Story("paused")
+    (ask,) = [step for step in story.store.steps("acme", "e1") if step.step == "ask"]
+    story.store.put_step("acme", "e1", replace(
+        ask, type="http", status="completed", native=False, attempts=1, run=2, first_at=START + 601 * SECOND,
+        begun_at=START + 601 * SECOND, finished_at=START + 605 * SECOND,
+    ))  # fmt: skip
+    story.store.transition(story.execution, replace(story.execution, status="running", changed_at=T0 + 600_000), by="ada")
+    story.store.executions["acme", "e1"] = replace(story.execution, status="completed", finished_at=T0 + 606_000)
+    # Six seconds of the first run and five of the second; it did nothing while the execution was paused.
+    assert story.seconds("both") == (4, 605, 11)
+
+
+def test_events_of_a_run_are_in_the_order_in_which_things_happened() -> None:
+    story = Story("paused")
+    told: list[str] = []
+    keep = story.store.record_native
+
+    def record_native(execution: Execution, records: Any, *, now: int) -> None:
+        told.extend(record.label for record in records)
+        keep(execution, records, now=now)
+
+    story.store.record_native = record_native  # type: ignore[method-assign]
+    story.next_run("resume", 600, ask=8)
+    assert told == ["route", "ask", "both"]
+    (ask,) = [step for step in story.store.steps("acme", "e1") if step.step == "ask"]
+    assert (ask.begun_at, ask.first_at) == (START + 8 * SECOND, START + 608 * SECOND)  # open since then; run 2 came to it now
 
 
 def test_the_late_end_of_a_run_that_another_one_followed_is_recorded() -> None:

@@ -210,7 +210,8 @@ def _of_step(before: Image, after: Image) -> Iterator[_Found]:
         fresh = (run, attempts) != (before.get("run"), before.get("attempts")) or before.get("status") != "running"
         if fresh and not late:  # the end of the execution is told, and nothing begins after that
             again = not native and (attempts > 1 or before.get("status") == "failed")
-            yield ("node_retrying" if again else "node_started"), what, _millis(after.get("begun_at")), payload
+            began = native and after.get("first_at") or after.get("begun_at")
+            yield ("node_retrying" if again else "node_started"), what, _millis(began), payload
         if after.get("stopped_at") and not before.get("stopped_at"):
             yield _cancelled(after, int(after["stopped_at"]))
         return
@@ -218,7 +219,8 @@ def _of_step(before: Image, after: Image) -> Iterator[_Found]:
         return
     began, ended = after.get("begun_at"), after.get("finished_at")
     if native and not late and status != "skipped" and (before.get("status"), before.get("run")) != ("running", run):
-        yield "node_started", what, _millis(began or ended), dict(payload)  # there was no record while it ran
+        # There was no record while it ran. A wait that an earlier run began is begun in this one when that comes to it.
+        yield "node_started", what, _millis(after.get("first_at") or began or ended), dict(payload)
     if began and ended:
         payload["duration_ms"] = max(0, (int(ended) - int(began)) // 1000)
     if status == "completed":

@@ -127,11 +127,12 @@ class Transition:
 class StepRecord:
     """What is known of one step in one iteration. Times are epoch microseconds.
 
-    `attempts` counts the begins of this run, the first of which was at `first_at`; `total_attempts` those of all runs. A
-    failure is `settled` when the workflow went on after it: a later run finds it again as a failure and does not repeat the
-    step. `native` steps were filled in from the history. `since` is the run for which the record before it was set aside, so
-    that the step acts again; 0 for none. `output` is only there when it was asked for. What is running was cut short at
-    `stopped_at`, and what is `late` was recorded when the end of its execution had been told.
+    `attempts` counts the begins of this run, the first of which was at `first_at` (of native steps only where `begun_at` is
+    of an earlier run); `total_attempts` those of all runs. A failure is `settled` when the workflow went on after it: a
+    later run finds it again as a failure and does not repeat the step. `native` steps were filled in from the history.
+    `since` is the run for which the record before it was set aside, so that the step acts again; 0 for none. `output` is
+    only there when it was asked for. What is running was cut short at `stopped_at`, and what is `late` was recorded when
+    the end of its execution had been told.
     """
 
     step: str

@@ -7,16 +7,16 @@ record yet.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from aslant import ports, prices
 from aslant.errors import NotFoundError
+from aslant.executions.durations import idle, rests_of, times
 from aslant.executions.family import Answered, ApprovalControl
 from aslant.executions.naming import is_id, is_part, without_part
-from aslant.executions.records import Child, Execution, Failure, Run, StepRecord, Transition
+from aslant.executions.records import Child, Execution, Failure, Run, StepRecord
 from aslant.executions.states import ACTIVE
 from aslant.executions.store import ExecutionStore
 from aslant.history.joined import history_of
@@ -141,14 +141,16 @@ class Views:
         answers = self._answers(execution, records.values(), history)
         known = release["steps"] if release is not None else {}
         undoing = any(one.status == "failed" and one.step not in known for one in records.values()) and self._undoing(execution)
-        merge = _Merge(execution, release, records, history, children, runs, self.clock() * 1000, answers, undoing)
+        now, changes = self.clock(), self.store.transitions(tenant, id)
+        working, paused = times(execution, changes, now)
+        rests = rests_of(changes, now * 1000)
+        merge = _Merge(execution, release, records, history, children, runs, now * 1000, answers, undoing, rests)
         steps = merge.tree()
         every = [step for root in steps for step in root.walk()]
         done, total = counted(step.status for root in steps if release is None or root.step in release["steps"]
             for step in root.walk())
         transitions = sum(run.transitions for run in runs) + (history.transitions if history is not None else 0)
         taken = [*records.values(), *(self.store.earlier_steps(tenant, id) if execution.run > 1 else ())]
-        working, paused = _times(execution, self.store.transitions(tenant, id), self.clock())
         return ExecutionView(
             execution=execution, substate=_substate(execution, every), steps=steps,
             done=done, total=total,
@@ -193,7 +195,11 @@ class Views:
 
 @dataclass(slots=True)
 class _Merge:
-    """Records and history of one execution as views of steps. `now`: epoch microseconds."""
+    """Records and history of one execution as views of steps. `now`: epoch microseconds.
+
+    `rests` are the times, in their order, in which the execution did not run: it was paused, or had ended until it was taken up
+    again.
+    """
 
     execution: Execution
     release: Release | None
@@ -204,6 +210,7 @@ class _Merge:
     now: int
     answers: Mapping[Place, Answered] = field(default_factory=dict)
     undoing: bool = False
+    rests: tuple[tuple[int, int], ...] = ()
 
     def tree(self) -> tuple[StepView, ...]:
         if self.release is None:  # the version is gone: what was recorded, without its nesting
@@ -235,7 +242,9 @@ class _Merge:
         return self._around(replace(view, steps=tuple(self._build(child, place) for place in places for child in inner)))
 
     def _around(self, view: StepView) -> StepView:
-        """A parallel or a loop spans what is inside of it, in whatever run that was."""
+        """A parallel or a loop spans what is inside of it, in whatever run that was. What rested with the execution is no part
+        of how long it took, unless something inside went on.
+        """
         ran = [step for step in view.steps if step.started_at is not None and step.status != "skipped"]
         if not ran:
             return view
@@ -247,7 +256,15 @@ class _Merge:
         if status == "completed" and all(step.finished_at is not None for step in ran):
             finished = max(step.finished_at for step in ran if step.finished_at is not None)
         view = replace(view, status=status, started_at=started, finished_at=finished)
-        return replace(view, duration=self._duration(view, started))
+        took = self._duration(view, started)
+        if took is not None and self.rests:
+            went_on = [
+                (each.finished_at - round(each.duration * 1000), each.finished_at) if each.finished_at is not None
+                else (self.now - round(each.duration * 1000), self.now)
+                for each in ran if each.duration is not None
+            ]
+            took -= idle(self.rests, went_on, started, started + round(took * 1000)) / 1000
+        return replace(view, duration=took)
 
     @property
     def _goes_on(self) -> bool:
@@ -282,7 +299,8 @@ class _Merge:
             view = _of_record(view, record)
         began = view.started_at
         if record is not None and kind not in HOLDERS:  # what an earlier run began is no part of it
-            began = record.first_at or (record.begun_at if record.native or record.attempts <= 1 else 0) or began
+            first = 0 if record.native else record.first_at
+            began = first or (record.begun_at if record.native or record.attempts <= 1 else 0) or began
             prepared = self._prepared(record)
             if prepared is not None and began is not None and view.started_at is not None:
                 began = min(began, prepared)
@@ -391,17 +409,6 @@ class _Merge:
             still = self.execution.status == "paused" and view.type not in WAITING
             ended = self.execution.changed_at * 1000 if still else self.now
         return max(0, ended - began) / 1000
-
-
-def _times(execution: Execution, transitions: Iterable[Transition], now: int) -> tuple[int, int]:
-    """How long it has worked, and how long it was paused (milliseconds)."""
-    spent: Counter[str] = Counter()
-    since, before = execution.started_at, "running"
-    for one in transitions:
-        spent[before] += max(0, one.at - since)
-        since, before = one.at, one.after
-    spent[before] += max(0, now - since)
-    return sum(spent[status] for status in ACTIVE), spent["paused"]
 
 
 def _live_status(seen: SeenStep, kind: str) -> ViewStatus:

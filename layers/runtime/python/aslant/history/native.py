@@ -87,7 +87,7 @@ def record_run(
     over = execution.status in FINAL or (execution.run != run.number and execution.status == "rolling_back")
     asked = any(seen.type == "approval" for seen in history.seen.values())
     answers = approvals.answered(execution.tenant, execution.id) if approvals is not None and asked else {}
-    found = []
+    found: list[StepRecord] = []
     records = [*native_records(history, run=run.number, known=known, at=at * 1000)]
     for record in sorted(records, key=lambda record: record.type in HOLDERS):  # those inside first
         place = record.step, record.iteration
@@ -101,7 +101,7 @@ def record_run(
             record = replace(
                 record, run=earlier.run, attempts=earlier.attempts, total_attempts=earlier.total_attempts, error=earlier.error,
                 started_at=earlier.started_at, begun_at=earlier.begun_at, finished_at=earlier.finished_at,
-                settled=earlier.settled,
+                settled=earlier.settled, first_at=earlier.first_at,
             )  # fmt: skip
         else:
             fresh.add(place)
@@ -112,6 +112,7 @@ def record_run(
             record = replace(record, stopped_at=earlier.stopped_at)
         found.append(replace(record, late=over))
     if found:
+        found.sort(key=lambda one: history.seen[one.step, one.iteration].told)  # as it happened: events come in this order
         store.record_native(execution, found, now=now * 1000)
 
 
@@ -146,7 +147,7 @@ def _continued(record: StepRecord, earlier: StepRecord | None, entered: int | No
     """`entered`: when a wait or an approval began, in whatever run (epoch milliseconds)."""
     if entered is not None and record.type in WAITING and record.status != "skipped":
         began = min(record.begun_at, entered * 1000)
-        record = replace(record, started_at=began, begun_at=began)
+        record = replace(record, started_at=began, begun_at=began, first_at=record.begun_at)
     if earlier is None or "skipped" in (earlier.status, record.status):
         return record
     attempts = earlier.total_attempts - (earlier.attempts if earlier.run == record.run else 0)

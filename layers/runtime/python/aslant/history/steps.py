@@ -51,6 +51,7 @@ class SeenStep:
     message: str = ""
     outcome: str = ""
     output: Any = None
+    told: int = 0  # the number of the latest event that says how it is
 
 
 class Failed(Protocol):
@@ -284,6 +285,7 @@ class StepHistory:
             return False
         one = self._of(step, self.iteration(visit))
         self._apply(visit, role, one)
+        one.told = self.timeline.last_id
         if not self.steps[step].get("last"):
             self._skip_before(one)
         return True
@@ -352,7 +354,7 @@ class StepHistory:
                     continue
                 one = self._of(before, ())
                 if one.status == "not_started":
-                    one.status, one.ended = "skipped", started.started
+                    one.status, one.ended, one.told = "skipped", started.started, self.timeline.last_id
                     stack.append(before)
 
 
