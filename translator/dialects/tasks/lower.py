@@ -14,7 +14,7 @@ from typing import Any
 
 from translator.diagnostics import Findings, Position
 from translator.dialects import common
-from translator.dialects.holes import Part, parts, written
+from translator.dialects.holes import Part, hole_end, parts, written
 from translator.dialects.spelling import (
     CANONICAL_TYPES,
     Spelling,
@@ -86,6 +86,9 @@ class _Lowering:
         return rename(inner, self.name)
 
     def expression(self, text: str, at: Position) -> tuple[str, Position]:
+        stripped = text.strip()
+        if _OBJECT.match(stripped, 2) and stripped.startswith("${") and hole_end(stripped, 2, "}") == len(stripped) - 1:
+            return rename(stripped[2:-1].strip(), self.name), at  # an object, and no `${{ x }}`
         bare, place = expression(text, at)
         spliced = splice_holes(bare, *HOLES)
         return rename(spliced, self.name), place if spliced == bare else at

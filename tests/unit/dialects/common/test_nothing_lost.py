@@ -185,3 +185,8 @@ def test_what_a_function_evaluates_is_checked_too(config: str, code: str) -> Non
     text = STEPS + "{id: s, type: transform, config: " + config + "}"
     found = [one.code for one in check_sources([Source(text.replace("^", ""), "a.yaml")])]
     assert found == ([code] if code else [])
+
+
+def test_an_object_in_a_hole_of_tasks_is_an_expression() -> None:
+    text = TASKS + "{id: s, name: s, type: {type: transform, expression: \"${{'to': input.a}}\"}}"
+    assert [one for one in check_sources([Source(text, "a.yaml")]) if one.severity is Severity.ERROR] == []
