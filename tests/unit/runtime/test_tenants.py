@@ -22,6 +22,7 @@ from aslant.adapters.dynamo_event_log import DynamoConnections, DynamoEventLog
 from aslant.adapters.dynamo_executions import DynamoExecutions
 from aslant.adapters.dynamo_gates import DynamoGates
 from aslant.adapters.dynamo_guards import DynamoRates, DynamoResults, PowertoolsCircuits
+from aslant.adapters.dynamo_places import DynamoPlaces
 from aslant.adapters.dynamo_repeats import DynamoRepeats
 from aslant.adapters.dynamo_skills import DynamoSkills
 from aslant.adapters.dynamo_spending import DynamoSpending
@@ -36,6 +37,7 @@ from aslant.catalog import Change, DefinitionRecord, WorkflowRecord
 from aslant.configs.guard import CircuitBreaker
 from aslant.errors import BudgetExceeded, CircuitOpen, NotFoundError
 from aslant.event_log import Connection
+from aslant.executions.admission import Place
 from aslant.executions.records import Execution, Run
 from aslant.gates import GateKey
 from aslant.ports import StepKey
@@ -53,7 +55,7 @@ MACHINE = "arn:aws:states:us-east-1:1:stateMachine:m"
 REF = keys.ApprovalRef(EXECUTION, "ask", (), 0)
 
 
-class Place(NamedTuple):
+class Kept(NamedTuple):
     """Something that a repository keeps: written under ids that are the same for all, with the tenant's mark in it."""
 
     store: Any
@@ -69,7 +71,7 @@ def found(call: Callable[[], Any], *none: type[Exception]) -> list[str]:
     return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
 
 
-def places() -> list[Place]:
+def repositories() -> list[Kept]:
     catalog, definitions = DynamoCatalog(REGION, CATALOG), DynamoDefinitions(REGION, CATALOG)
     templates = DynamoTemplates(REGION, CATALOG)
     skills, subscriptions, spending = (kind(REGION, CATALOG) for kind in (DynamoSkills, DynamoSubscriptions, DynamoSpending))
@@ -77,7 +79,7 @@ def places() -> list[Place]:
     rates, circuits, results = DynamoRates(REGION, TABLE), PowertoolsCircuits(REGION, TABLE), DynamoResults(REGION, TABLE)
     repeats, audit, gates = DynamoRepeats(REGION, TABLE), DynamoAudit(REGION, TABLE), DynamoGates(REGION, TABLE, artifacts)
     approvals, steps = DynamoApprovals(REGION, TABLE), DynamoSteps(REGION, TABLE, artifacts)
-    executions = DynamoExecutions(REGION, TABLE, artifacts)
+    executions, places = DynamoExecutions(REGION, TABLE, artifacts), DynamoPlaces(REGION, TABLE)
     log, connections, stats = DynamoEventLog(REGION, EVENTS), DynamoConnections(REGION, CONNECTIONS), DynamoStats(REGION, CATALOG)
     breaker = CircuitBreaker(failure_threshold=1, recovery_timeout=600)
 
@@ -161,35 +163,37 @@ def places() -> list[Place]:
         return found(lambda: artifacts.get(tenant, key).decode("utf-8", "surrogatepass"))
 
     return [
-        Place(catalog, lambda t: catalog.put(t, release(t)), lambda t: [
+        Kept(catalog, lambda t: catalog.put(t, release(t)), lambda t: [
             *found(lambda: catalog.get(t, WORKFLOW)["hash"]), *found(lambda: catalog.get(t, WORKFLOW, "1.0.0")["hash"]),
             *found(lambda: catalog.of_machine(t, MACHINE)["hash"]),
         ]),
-        Place(definitions, define, defined),
-        Place(skills, lambda t: skills.put(t, SkillSpec(name="s", target="https://a.example", owner=f"of {t}")),
+        Kept(definitions, define, defined),
+        Kept(skills, lambda t: skills.put(t, SkillSpec(name="s", target="https://a.example", owner=f"of {t}")),
             lambda t: [one.owner.removeprefix("of ") for one in (*skills.of(t, "s"), *skills.all(t))]),
-        Place(subscriptions, lambda t: subscriptions.add(t, "orders", f"of {t}"),
+        Kept(subscriptions, lambda t: subscriptions.add(t, "orders", f"of {t}"),
             lambda t: [one.removeprefix("of ") for one in subscriptions.workflows(t, ["orders"])]),
-        Place(templates, lambda t: templates.write(t, None, TemplateRecord("m", "steps: []", t, AT, AT, 1)),
+        Kept(templates, lambda t: templates.write(t, None, TemplateRecord("m", "steps: []", t, AT, AT, 1)),
             lambda t: [one.owner for one in (*templates.all(t), *filter(None, [templates.read(t, "m")]))]),
-        Place(spending, spend, spent),
-        Place(rates, lambda t: rates.take(t, "http:a", 1, 60, 1), lambda t: []),
-        Place(circuits, break_, broken),
-        Place(results, lambda t: results.put(t, "d", t, AT), lambda t: found(lambda: results.get(t, "d", 1))),
-        Place(repeats, lambda t: repeats.begin(t, "d", t, now=1, lease=9, keep=99), lambda t: []),
-        Place(audit, lambda t: audit.put(t, "2026-11", AuditRecord("r", AT, t, (), "POST /x", {})),
+        Kept(spending, spend, spent),
+        Kept(rates, lambda t: rates.take(t, "http:a", 1, 60, 1), lambda t: []),
+        Kept(circuits, break_, broken),
+        Kept(results, lambda t: results.put(t, "d", t, AT), lambda t: found(lambda: results.get(t, "d", 1))),
+        Kept(repeats, lambda t: repeats.begin(t, "d", t, now=1, lease=9, keep=99), lambda t: []),
+        Kept(audit, lambda t: audit.put(t, "2026-11", AuditRecord("r", AT, t, (), "POST /x", {})),
             lambda t: [one.user for _, one in audit.page(t, "2026-11", before=None, user=None, limit=100)]),
-        Place(gates, lambda t: gates.signal(GateKey(t, EXECUTION, "m", "g"), by="a", values={"v": t}, now=1),
+        Kept(gates, lambda t: gates.signal(GateKey(t, EXECUTION, "m", "g"), by="a", values={"v": t}, now=1),
             lambda t: list(gates.values(GateKey(t, EXECUTION, "m", "g")).values())),
-        Place(approvals, ask, asked),
-        Place(executions, start, started),
-        Place(steps, begin, lambda t: [one.owner for one in executions.steps(t, EXECUTION)]),
-        Place(log, lambda t: log.put({"tenant_id": t, "execution_id": EXECUTION, "sequence": "1", "event_type": "x", "event_id": "e"}, AT),
+        Kept(approvals, ask, asked),
+        Kept(executions, start, started),
+        Kept(places, lambda t: places.take(t, WORKFLOW, 0, None, Place(t, 1)),
+            lambda t: [one.execution for one in places.taken(t, WORKFLOW).values()]),
+        Kept(steps, begin, lambda t: [one.owner for one in executions.steps(t, EXECUTION)]),
+        Kept(log, lambda t: log.put({"tenant_id": t, "execution_id": EXECUTION, "sequence": "1", "event_type": "x", "event_id": "e"}, AT),
             lambda t: [one["tenant_id"] for _, one in log.read(t, EXECUTION)]),
-        Place(connections, lambda t: connections.add(Connection(f"of {t}", t, EXECUTION, "ann", AT)),
+        Kept(connections, lambda t: connections.add(Connection(f"of {t}", t, EXECUTION, "ann", AT)),
             lambda t: [one.tenant for one in connections.of(t, EXECUTION)]),
-        Place(stats, count, counted),
-        Place(artifacts, lambda t: artifacts.put(t, EXECUTION, "n", t.encode("utf-8", "surrogatepass")), stored),
+        Kept(stats, count, counted),
+        Kept(artifacts, lambda t: artifacts.put(t, EXECUTION, "n", t.encode("utf-8", "surrogatepass")), stored),
     ]  # fmt: skip
 
 
@@ -207,14 +211,14 @@ def aws() -> Iterator[None]:
 
 
 def test_each_tenant_finds_its_own_and_nothing_else(aws: None) -> None:
-    for place in places():
-        name = type(place.store).__name__
+    for kept in repositories():
+        name = type(kept.store).__name__
         for tenant in TENANTS:
-            assert place.read(tenant) == [], f"{name}: {tenant!r} finds something of others"
-            place.write(tenant)
+            assert kept.read(tenant) == [], f"{name}: {tenant!r} finds something of others"
+            kept.write(tenant)
         for tenant in TENANTS:
             own = set() if name in ("DynamoRates", "DynamoRepeats") else {tenant}
-            assert set(place.read(tenant)) == own, f"{name}: {tenant!r}"
+            assert set(kept.read(tenant)) == own, f"{name}: {tenant!r}"
     # What is only counted, or answered once.
     rates, repeats, artifacts = DynamoRates(REGION, TABLE), DynamoRepeats(REGION, TABLE), S3Artifacts(REGION, BUCKET)
     for number, tenant in enumerate(TENANTS):
@@ -237,7 +241,7 @@ def test_no_repository_is_left_out(aws: None) -> None:
         if kind.__module__ == module.__name__ and {"table", "bucket"} & set(getattr(kind, "__dataclass_fields__", ()))
     }
     kinds.remove("EcsTasks")  # names its objects by keys.artifact too, and keeps none
-    assert len(kinds) >= 14 and kinds == {type(place.store).__name__ for place in places()}
+    assert len(kinds) >= 14 and kinds == {type(kept.store).__name__ for kept in repositories()}
 
 
 def test_every_kind_of_key_stands_in_the_tables_of_the_readme() -> None:
