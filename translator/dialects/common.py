@@ -9,6 +9,7 @@ from typing import Any
 from translator.diagnostics import NOWHERE, Findings, Position
 from translator.dialects.templates import expression, splice_holes
 from translator.findings import dialects as rules
+from translator.model.values import duration
 from translator.source import Map, Seq
 
 # Every name that one of the dialects has for a step type, in lower case.
@@ -51,9 +52,6 @@ STEP_KEYS = (
     "branches", "wait_for_all", "max_parallel", "items", "item_name", "index_name", "steps", "batch_size", "on_item_error",
     "seconds", "until", "workflow", "input", "wait_for_completion",
 )
-_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_TIMES = re.compile(r"\s*(?:([0-9]+(?:\.[0-9]+)?)\s*(ms|sec|s|min|m|h|d|w))", re.IGNORECASE)
-_ISO = re.compile(r"P(?:([0-9.]+)W)?(?:([0-9.]+)D)?(?:T(?:([0-9.]+)H)?(?:([0-9.]+)M)?(?:([0-9.]+)S)?)?", re.IGNORECASE)
 _SEMVER = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*)([-+][0-9A-Za-z.+-]+)?)?")
 
 
@@ -96,29 +94,12 @@ def seconds(value: Any, at: Position, findings: Findings, unit: float = 1) -> in
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         result = value * unit if unit >= 1 else value / round(1 / unit)
     elif isinstance(value, str):
-        result = _duration(value.strip())
+        result = duration(value.strip())
     if result is None or not 0 <= result <= 99_999_999:
         findings.add(rules.BAD_DURATION, f"{value!r} is not a duration between 0 and 99,999,999 seconds", at,
             hint="write a number, `30s`, `1h30m` or `PT15M`")
         return None
     return int(result) if result == int(result) else round(result, 6)
-
-
-def _duration(text: str) -> float | None:
-    iso = _ISO.fullmatch(text)
-    if iso and any(iso.groups()):
-        try:
-            amounts = [float(part) if part else 0.0 for part in iso.groups()]
-        except ValueError:
-            return None
-        return sum(amount * unit for amount, unit in zip(amounts, (604_800, 86_400, 3600, 60, 1), strict=True))
-    total, index = 0.0, 0
-    while match := _TIMES.match(text, index):
-        if len(match[1]) > 20:
-            return None
-        total += float(match[1]) * _UNITS[match[2].lower()]
-        index = match.end()
-    return total if index and index == len(text) else None
 
 
 def version(value: Any, at: Position, findings: Findings) -> str:

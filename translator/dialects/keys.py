@@ -68,7 +68,8 @@ def _word(key: str, owner: Path, known: list[str]) -> str:
     given = next((name for name in ("parameters", "inputs") if name in known), "")
     options = (
         *(meant for (around, meant), words in _SAME.items() if around == place and key in words), _WAYS.get(key, ""),
-        given if key in ("params", "arguments", "args") else "", _OTHERS.get(key, ("", ""))[0],
+        given if key in ("params", "arguments", "args") else "", "outputs" if key == "output" else "",
+        "compensation" if key == "rollback" else "", _OTHERS.get(key, ("", ""))[0],
     )
     return next((meant for meant in options if meant in known), "")
 
@@ -81,6 +82,8 @@ def way_hint(outcome: str) -> str:
 
 def setting_hint(key: str, holder: Any, known: list[str]) -> str:
     """Where a setting of the step's type stands, that was written into the step itself; `known` are the step's keys."""
+    if key == "plugin_name" and "task_type" in known:
+        return "write `type: {type: Plugin, plugin_name: …, config: {…}}`"
     place = next((name for name in ("properties", "parameters", "task_type", "config") if name in known), "")
     name = _type_of(holder, known) if place else ""
     found = STEP_TYPES.get(name.lower(), "")
@@ -103,6 +106,8 @@ def misplaced_hint(key: str, owner: Path, known: list[str], outer: Any, outer_kn
     name = _type_of(outer, outer_known)
     if not owner or owner[-1] != "config" or "task_type" not in outer_known or not name or nearest(key, known):
         return ""
+    if STEP_TYPES.get(name.lower()) == "skill":
+        return f"its arguments stand in its type: write `type: {{type: {name}, plugin_name: …, config: {{{key}: …}}}}`"
     return f"settings of its type stand beside the type's name: {_in_type(name, key)}"
 
 

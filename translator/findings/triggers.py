@@ -13,9 +13,11 @@ TRIGGER_GUESSED = Rule("T002", Severity.WARNING, "schedule that can be read in m
 NEVER_AGAIN = Rule("T007", Severity.WARNING, "schedule whose time is over",
     "All of its moments are in the past, so it starts nothing any more. Write a moment that is to come, or remove the trigger.")
 INPUT = Rule("T008", Severity.ERROR, "trigger that gives an input that the workflow refuses",
-    "`input` gives constants, `fields` the inputs that are taken from what came; both name declared inputs, and"
-    " together they give the required ones. Without `fields` what came is the input as a whole. An execution that is given an"
-    " input that it does not take is never started.")
+    "`input` gives constants, `fields` the inputs that are taken from what came; both name declared inputs. An execution that"
+    " is given an input that it does not take is never started.")
+LACKING = Rule("T010", Severity.WARNING, "trigger that lacks a required input",
+    "Each start by this trigger is refused: give the input under `input` (or `fields`, where something comes with it), or give"
+    " it a default. By hand the workflow can be started all the same.")
 AWAITED = Rule("T009", Severity.WARNING, "trigger that waits for a workflow that is not there",
     "`workflow` is the id of the workflow whose end starts this one. Publish that one, or put the id right.")
 NO_SECRET = Rule("T003", Severity.WARNING, "webhook that nobody can call",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from operator import is_
@@ -13,6 +14,9 @@ from translator.expressions.tree import Literal, Node, Slot
 from translator.model.workflow import Step, Value
 
 _NODES = frozenset(get_args(Node))
+_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_TIMES = re.compile(r"\s*(?:([0-9]+(?:\.[0-9]+)?)\s*(ms|sec|s|min|m|h|d|w))", re.IGNORECASE)
+_ISO = re.compile(r"P(?:([0-9.]+)W)?(?:([0-9.]+)D)?(?:T(?:([0-9.]+)H)?(?:([0-9.]+)M)?(?:([0-9.]+)S)?)?", re.IGNORECASE)
 _FIELDS = ("config", "cache", "items", "seconds", "until", "input")  # of a step: values with expressions in them
 
 
@@ -27,6 +31,24 @@ def seconds_of(text: str) -> float | None:
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) else None
+
+
+def duration(text: str) -> float | None:
+    """The seconds of a text such as `30s`, `1h30m` or `PT15M`; None for any other."""
+    iso = _ISO.fullmatch(text)
+    if iso and any(iso.groups()):
+        try:
+            amounts = [float(part) if part else 0.0 for part in iso.groups()]
+        except ValueError:
+            return None
+        return sum(amount * unit for amount, unit in zip(amounts, (604_800, 86_400, 3600, 60, 1), strict=True))
+    total, index = 0.0, 0
+    while match := _TIMES.match(text, index):
+        if len(match[1]) > 20:
+            return None
+        total += float(match[1]) * _UNITS[match[2].lower()]
+        index = match.end()
+    return total if index and index == len(text) else None
 
 
 def map_nodes(value: Value, change: Callable[[Node], Node]) -> Value:

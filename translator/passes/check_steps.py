@@ -18,7 +18,7 @@ from translator.findings import dialects as dialect_rules
 from translator.findings import expressions as expression_rules
 from translator.findings import graph as rules
 from translator.model.inputs import type_of_inputs
-from translator.model.values import expressions_of, is_node, seconds_of
+from translator.model.values import duration, expressions_of, is_node, seconds_of
 from translator.model.workflow import Step, Value, Workflow
 from translator.nearest import nearest
 from translator.passes.check_unused import check_unused
@@ -35,6 +35,7 @@ _PLACES = {
     "graph": "its settings stand under `properties:`",
     "tasks": "its settings stand beside the name of the type: `type: {{type: {type}, …}}`",
 }
+_TIMES = (("timeout",), ("every",), ("timeout_seconds",))  # the last keys of settings that are seconds
 # Settings that are addresses of web servers, by step type.
 _ADDRESSES = {"http": ("url",), "scrape": ("url", "urls"), "notify": ("url",)}
 
@@ -69,9 +70,10 @@ def check_steps(
                 if step.id in lacking and not _is_written(step, path):
                     continue
                 key = "" if message.startswith("unknown key") else ".".join(map(str, path))
+                hint = _hint(step, path, message, dialect) if step.config else _PLACES.get(dialect, "").format(type=step.type)
                 findings.add(
                     rules.CONFIG, f"{step.id!r}: {f'{key} ' if key else ''}{message}", _wrong(step, path, known=bool(key)),
-                    hint="" if step.config else _PLACES.get(dialect, "").format(type=step.type),
+                    hint=hint,
                 )
             _addresses(step, findings)
         for key in _WRITTEN.get(step.type, ()):
@@ -84,6 +86,19 @@ def check_steps(
         if step.type == "approval":
             _answer_time(step, findings)
         _report_unused(step, workflow, findings)
+
+
+def _hint(step: Step, path: tuple[str | int, ...], message: str, dialect: str) -> str:
+    """What is meant by a text where seconds are wanted, and by a key that only the dialect has."""
+    value = value_at(step.config, path)
+    text = value.value if isinstance(value, Literal) else value
+    if message.startswith("unknown key"):
+        only = dialect == "steps" and step.type == "transform" and len(path) == 1
+        return "the key under which the value is put is `output_key`" if only and str(path[0]).startswith("output") else ""
+    if isinstance(text, str) and path[-1:] in _TIMES and "number" in message:
+        seconds = duration(text)
+        return f"write {seconds:g}, the seconds" if seconds is not None else "write a number of seconds"
+    return ""
 
 
 def _addresses(step: Step, findings: Findings) -> None:

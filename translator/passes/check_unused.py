@@ -66,6 +66,8 @@ def _foreign(step: Step, source: Map, findings: Findings) -> bool:
         found = True
         if step.type == "parallel" and key == "steps":
             hint = "write `branches: [{steps: […]}, …]`; each branch runs its steps one after another, beside the others"
+        elif step.type == "skill" and key == "input":
+            hint = "what a skill takes stands under `parameters:`"
         else:
             have = " or ".join(kind for kind, keys in OWN.items() if key in keys)
             hint = f"`{key}` belongs to a step of type {have}"

@@ -164,7 +164,8 @@ def _check_input(workflow: Workflow, index: int, config: Mapping[str, Any], find
         lacking = name in declared and name not in given
         if name in fields or lacking and not (alone or fields):
             continue
-        findings.add(rules.INPUT, problem.message, _at(workflow, index, ("input", name) if name in given else ("input",)))
+        rule = rules.LACKING if lacking else rules.INPUT
+        findings.add(rule, problem.message, _at(workflow, index, ("input", name) if name in given else ("input",)))
     for name in fields:
         if name not in declared:
             message = next(each.message for each in prepare({key: {} for key in declared}, {name: None})[1])

@@ -109,7 +109,8 @@ steps: [{{id: one, type: transform, config: {{data: 1}}}}]
 ])
 def test_what_a_trigger_gives_is_what_the_workflow_takes(kind: str, config: str, expected: list[str]) -> None:
     told = check_sources([Source(INPUTS.format(kind=kind, config=config))])
-    assert len(told) == len(expected) and {one.code for one in told} <= {"T008"}
+    assert len(told) == len(expected) and {one.code for one in told} <= {"T008", "T010"}
+    assert all((one.code, one.severity) == ("T010", "warning") for one in told if "required" in one.message)
     assert all(any(part in one.message for one in told) for part in expected), told
     assert check_sources([Source(INPUTS.format(kind=kind, config=config).replace("inputs:", "labels:"))]) == ()
 

@@ -39,6 +39,7 @@ from translator.dialects.spelling import (
 from translator.dialects.templates import expression, map_texts
 from translator.dialects.validate import check, did_you_mean
 from translator.findings import dialects as rules
+from translator.model.values import duration
 from translator.source import Map, Seq
 
 HUMAN_TIMEOUT = 3600
@@ -342,6 +343,8 @@ class _Lowering:
         if agent == "human_loop":
             name = "timeout_seconds" if "timeout_seconds" in config else "timeout"
             written = config.pop(name, None)
+            if isinstance(written, str) and (said := duration(written.strip())) is not None:
+                written = int(said) if said == int(said) else said
             if isinstance(written, (int, float)) and not isinstance(written, bool) and written > 0:
                 out.put("timeout", written, config.at(name))
                 if node.get("timeout") is not None and node["timeout"] != written:
@@ -349,7 +352,8 @@ class _Lowering:
                         f"people have {written} seconds to answer; the node's own timeout is not used",
                         node.at("timeout"))
             elif written is not None:
-                self.findings.add(rules.BAD_DURATION, f"{written!r} is not a number of seconds", config.at(name))
+                self.findings.add(rules.BAD_DURATION, f"{written!r} is not a time in which people answer", config.at(name),
+                    hint="write a number of seconds, `30m` or `2h`")
             elif node.get("timeout") is None:
                 out.put("timeout", HUMAN_TIMEOUT, node.at("agent"))
         key = output_key(node)

@@ -18,6 +18,7 @@ from translator.diagnostics import Findings, Position
 from translator.dialects import common
 from translator.dialects.graph import schema
 from translator.dialects.graph.flow import ERROR, MAIN, Flow, Link, member
+from translator.dialects.graph.outcomes import outcomes_of, settle
 from translator.dialects.graph.settings import RETRY, lower_settings
 from translator.dialects.graph.triggers import KINDS, needed, references, trigger_kind
 from translator.dialects.holes import map_holes
@@ -182,7 +183,8 @@ class _Lowering:
             if kind in _PASSING and name not in starting:
                 flow.passing.add(name)
             if kind == "choice":
-                flow.outcomes[name] = _outcomes(node)
+                settle(node, self.findings)
+                flow.outcomes[name] = outcomes_of(node)
         for connection in connections:
             self.link(connection, by_id, flow)
         steps = Seq(nodes.pos)
@@ -400,17 +402,6 @@ class _Lowering:
             out.put("input", hole)
         elif kind == "foreach" and "items" not in out and "items" not in node:
             out.put("items", hole)
-
-
-def _outcomes(node: Map) -> list[str]:
-    """The names of what a choice may decide."""
-    properties: Map = node.get("properties") or Map(node.pos)
-    if "condition" in properties:
-        return ["true", "false"]
-    cases: Any = properties.get("cases") or node.get("cases") or ()
-    names = [str(case.get("name")) for case in cases if isinstance(case, Map)] if isinstance(cases, Seq) else []
-    default = properties.get("default") or node.get("default")
-    return [*names, *([str(default)] if default and default not in names else ())]
 
 
 def _mentions(properties: Any) -> bool:

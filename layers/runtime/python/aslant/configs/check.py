@@ -157,7 +157,7 @@ _SAME = {"choices": ("options",), "text": ("message",), "prompt": ("message",), 
 def unknown_key(model: type[BaseModel], path: Path) -> str:
     """What to say of a key that a model does not have, at `path` in it."""
     owner = _model_at(model, path[:-1])
-    keys = sorted(field.alias or name for name, field in owner.model_fields.items()) if owner else []
+    keys = sorted(field.alias or name for name, field in owner.model_fields.items() if field.repr) if owner else []
     same = [word for word in _SAME.get(str(path[-1]), ()) if word in keys]
     close = same or difflib.get_close_matches(str(path[-1]), keys, 1, 0.7)
     tail = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(keys)}"

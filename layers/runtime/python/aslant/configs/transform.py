@@ -44,7 +44,7 @@ class TransformConfig(Config):
     """How to write the output: a value, CSV text or plain text."""
     timeout: ScriptSeconds = 30
     """Seconds that a script may run."""
-    evaluate: Annotated[Evaluate, MAYBE] | None = None
+    evaluate: Annotated[Evaluate, MAYBE] | None = Field(default=None, repr=False)  # no key that people write
     """Written by the translator."""
 
     @model_validator(mode="after")
