@@ -107,7 +107,6 @@ class StepDocument(Given):
     attempts: int
     run: int
     error: FailureDocument | None
-    settled: bool
     native: bool
     outcome: str | None
     usage: dict[str, float]

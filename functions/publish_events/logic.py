@@ -6,6 +6,7 @@ again; so after a crash anywhere the records simply come once more.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ _BATCH = 10    # entries of one PutEvents
 _ROUNDS = 6    # requests in a row in which something failed
 _PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds after a request in which something failed
 _RESERVE = 3.0  # seconds of the invocation that are kept for the answer
+_TAKE_TIME = frozenset({"approval", "workflow", "parallel", "foreach", "wait"})  # of what the machine itself does
 _TRIES = 10    # of a checkpoint whose number others take
 
 
@@ -42,6 +44,7 @@ class _Known:
 
     last: Checkpoint | None
     records: tuple[StepRecord, ...]
+    moments: set[int] | None = None  # those of all checkpoints, once somebody asked
 
 
 @dataclass(slots=True)
@@ -73,16 +76,17 @@ class Publisher:
             if change is not None:
                 changes.append((index, change))
         failed = self._publish(found)
+        changes.sort(key=lambda one: _moment(one[1]))  # checkpoints are numbered as things happened, as far as that is known
         for index, change in changes:
             if failed is not None and index >= failed:
-                break
+                continue
             try:
                 self._checkpoint(change)
             except StepError as error:
                 observability.log("ERROR", "a checkpoint failed", {"sequence": change.sequence}, error=str(error))
                 # What stays as it is (an object that is gone, say) must not hold up the shard.
                 if error.retryable or isinstance(error, ConflictError | AuthorizationError):
-                    failed = index
+                    failed = index  # lower than any before
         return None if failed is None else str(records[failed]["dynamodb"]["SequenceNumber"])
 
     def _publish(self, found: Sequence[tuple[int, Event]]) -> int | None:
@@ -162,18 +166,24 @@ class Publisher:
                 # All that the batch tells of is in the tables by now: one look does for all of it.
                 known = self._known[place] = _Known(self.store.last_checkpoint(*place), self.store.steps(*place))
             last = known.last
-            if last is not None and last.at >= happened.at and any(
-                each.at == happened.at for each in (last, *self.store.checkpoints(*place))
-            ):
-                return  # made when the record came before
+            if last is not None and last.at >= happened.at:
+                if known.moments is None:
+                    known.moments = {last.at, *(each.at for each in self.store.checkpoints(*place))}
+                if happened.at in known.moments:
+                    return  # made when the record came before
             completed = len(checkpoints.completed_by(known.records, happened.at))
             reason = checkpoints.due(policy, last, happened._replace(completed=completed))
             if reason is None:
                 return
             number = last.number + 1 if last is not None else 1
-            taken = checkpoints.taken(known.records, number=number, at=happened.at, reason=reason, by=BY, run=run)
+            taken = checkpoints.taken(
+                known.records, number=number, at=happened.at, reason=reason, by=BY, run=run,
+                label=_label(happened, change.after),
+            )
             if self.store.put_checkpoint(*place, taken):
                 known.last = taken
+                if known.moments is not None:
+                    known.moments.add(taken.at)
                 return
             del self._known[place]  # somebody else has taken one meanwhile
         raise ConflictError(f"the checkpoints of the execution {change.owner} keep changing")
@@ -199,14 +209,30 @@ class Publisher:
         return self._executions[tenant, id, run]
 
 
+def _label(happened: StepEvent, after: Mapping[str, Any]) -> str:
+    """`after pay[2]`: where in the execution a checkpoint is."""
+    inside = "".join(f"[{index}]" for index in json.loads(after.get("iteration") or "[]"))
+    return f"{'before' if happened.kind == 'began' else 'after'} {after['step']}{inside}"
+
+
+def _moment(change: Change) -> int:
+    happened = _step_event(change)
+    return 0 if happened is None else happened.at
+
+
 def _step_event(change: Change) -> StepEvent | None:
-    """What a policy is asked about; None for native states, undone steps and what is no change of a step."""
+    """What a policy is asked about; None for undone steps, what takes no time, and what is no change of a step.
+
+    What the machine itself did is known when its run has ended.
+    """
     after, before = change.after, change.before or {}
     if after is None or change.kind != "execution" or not change.sort.startswith("step#"):
         return None
-    if after.get("native") or str(after["step"]).startswith("undo "):
+    if str(after["step"]).startswith("undo "):
         return None
     status, kind = after["status"], str(after.get("type", ""))
+    if after.get("native") and (status != "completed" or kind not in _TAKE_TIME):
+        return None
     if status == "running":
         first = after.get("attempts") == 1 and after.get("begun_at") != before.get("begun_at")
         return StepEvent("began", kind, int(after["begun_at"]), 0) if first else None

@@ -136,6 +136,28 @@ def test_checkpoints_of_each_policy(kit, policy, count, reasons):
         assert checkpoint.by == "policy"
 
 
+def test_checkpoints_after_what_the_machine_itself_did_are_made_when_its_run_has_ended(kit):
+    store, bus = kit.Store({"policy": "every_node"}), kit.Bus()
+    life = kit.Life(store)
+    records = life.whole("e-1", 1)
+    (done,) = store.steps("acme", "e-1")
+    for name, kind, native, at in (
+        ("last", "http", False, 9000), ("ask", "approval", True, 5000), ("pick", "choice", True, 6000), ("no", "wait", True, 7000),
+    ):
+        moment = done.finished_at + at
+        record = StepRecord(
+            name, (1,), "failed" if name == "no" else "completed", kind, 1, 1, 1, moment, moment, moment, native=native
+        )
+        store.records["acme", "e-1"][name] = record
+        records.append(life._record(item_of("acme", "e-1", "orders", record, now=moment)))
+    for _ in range(2):
+        kit.deliver(records, bus, store)
+    made = [each for _, each in sorted(store.made["acme", "e-1"].items())]
+    assert [(each.label, each.at - done.finished_at, len(each.steps)) for each in made] == [
+        ("after s0", 0, 1), ("after ask[1]", 5000, 1), ("after last[1]", 9000, 2),
+    ]  # fmt: skip
+
+
 def test_there_is_a_checkpoint_before_what_is_hard_to_undo_and_one_only(kit):
     store, bus = kit.Store(), kit.Bus()
     life = kit.Life(store)

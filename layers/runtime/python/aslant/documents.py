@@ -62,7 +62,7 @@ def step(one: StepView) -> dict[str, Json]:
         "step": one.step, "iteration": list(one.iteration), "type": one.type, "status": one.status,
         "started_at": _micro(one.started_at), "finished_at": _micro(one.finished_at),
         "duration": None if one.duration is None else one.duration / 1000, "attempts": one.attempts, "run": one.run,
-        "error": failure(one.error), "settled": one.settled, "native": one.native, "outcome": one.outcome or None,
+        "error": failure(one.error), "native": one.native, "outcome": one.outcome or None,
         "usage": dict(one.usage), "cost_usd": one.cost.usd, "executions": list(one.executions),
         "steps": [step(each) for each in one.steps],
     }  # fmt: skip
