@@ -197,9 +197,9 @@ def rerun(execution_id: str, body: models.Rerun) -> models.ExecutionDocument | m
     settings, caller = caller_of(router)
     executions = bootstrap.executions(settings)
     if body.dry_run:
-        return _plan(executions.plan(caller.tenant, execution_id, "rerun", step=body.step))
+        return _plan(executions.plan(caller.tenant, execution_id, "rerun", step=body.step, version=body.version))
     return _document(executions.rerun(
-        caller.tenant, execution_id, body.step, by=caller.user, revision=revision_of(router)
+        caller.tenant, execution_id, body.step, by=caller.user, version=body.version, revision=revision_of(router)
     ))
 
 

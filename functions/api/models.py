@@ -281,9 +281,8 @@ class Again(Body):
     dry_run: Annotated[bool, Field(description="only tell what would run again")] = False
 
 
-class Rerun(Body):
+class Rerun(Again):
     step: Annotated[str, Field(max_length=200)]
-    dry_run: bool = False
 
 
 class Label(Body):

@@ -70,6 +70,7 @@ def _restore_arguments(parser: argparse.ArgumentParser) -> None:
 def _rerun_arguments(parser: argparse.ArgumentParser) -> None:
     add_id(parser)
     parser.add_argument("step", metavar="STEP", help="the id of a step")
+    parser.add_argument("--version", dest="wanted", metavar="V", help="as another version has it (default: its own)")
     _planned(parser)
 
 
@@ -123,8 +124,8 @@ def _restore(args: argparse.Namespace) -> int:
 
 def _rerun(args: argparse.Namespace) -> int:
     return _again(
-        args, lambda to, id: to.executions.plan(TENANT, id, "rerun", step=args.step),
-        lambda to, id: to.executions.rerun(TENANT, id, args.step, by=to.user),
+        args, lambda to, id: to.executions.plan(TENANT, id, "rerun", step=args.step, version=args.wanted),
+        lambda to, id: to.executions.rerun(TENANT, id, args.step, by=to.user, version=args.wanted),
     )
 
 

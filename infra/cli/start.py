@@ -52,7 +52,7 @@ def execute(args: argparse.Namespace) -> int:
         try:
             release = executions.releases.get(TENANT, args.workflow, args.wanted)
         except NotFoundError as error:
-            raise _meant(target, args.workflow) or error from None
+            raise _meant(target, args.workflow) or UsageError(f"{error}{target.meant(args.workflow)}") from None
         given_input, problems = gather(release.get("inputs"), args.input)
         if problems:
             print_problems(problems)

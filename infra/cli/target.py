@@ -68,6 +68,14 @@ class Target:
 
         return bootstrap.approvals(self.settings)
 
+    def meant(self, workflow: str) -> str:
+        """What to say further of the id of a workflow that is not published: the published one that is like it."""
+        from aslant import bootstrap
+        from translator.nearest import nearest
+
+        found = nearest(workflow, bootstrap.catalog(self.settings).published_ids(TENANT))
+        return f"; did you mean {found}?" if found and found != workflow else ""
+
     def execution(self, id: str) -> Execution:
         """The execution of that id, or the only one whose id begins so. Raises UsageError."""
         try:

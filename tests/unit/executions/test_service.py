@@ -346,6 +346,14 @@ def test_rerun_from_a_step(step, kept):
         world.service.rerun("acme", id, "side" if step != "side" else "report", by="bob")
 
 
+def test_rerun_as_another_version_has_it():
+    world, id = looped()
+    first = world.service.get("acme", id)
+    world.releases.put("acme", {**world.releases.get("acme", first.workflow, first.version), "version": "2.0.0"})
+    again = world.service.rerun("acme", id, "report", by="bob", version="2.0.0")
+    assert (first.version, again.version, again.run) == ("1.0.0", "2.0.0", 2)
+
+
 def test_rerun_of_a_step_that_is_none():
     world, id = looped()
     with pytest.raises(NotFoundError, match="nothing"):

@@ -192,9 +192,11 @@ class Executions:
         found = self.read_checkpoint(tenant, id, number)
         return self._again.go(self._seen(tenant, id, revision), Wish("restore", by, None, str(found.number)), revision)
 
-    def rerun(self, tenant: str, id: str, step: str, *, by: str, revision: int | None = None) -> Execution:
-        """Runs a step and everything that depends on it again."""
-        return self._again.go(self._seen(tenant, id, revision), Wish("rerun", by, None, step), revision)
+    def rerun(
+        self, tenant: str, id: str, step: str, *, by: str, version: str | None = None, revision: int | None = None
+    ) -> Execution:
+        """Runs a step and everything that depends on it again, as `version` has them; its own without."""
+        return self._again.go(self._seen(tenant, id, revision), Wish("rerun", by, version, step), revision)
 
     def plan(
         self, tenant: str, id: str, what: str, *, version: str | None = None, checkpoint: int | None = None,
