@@ -13,15 +13,16 @@ from aslant.executions.plan import Plan
 from aslant.executions.records import Execution
 from infra.cli import pictures
 from infra.cli.command import Command
-from infra.cli.errors import FINE, UsageError
+from infra.cli.errors import FINE, RUN_FAILED, UsageError
 from infra.cli.executions import add_id
+from infra.cli.following import follow
 from infra.cli.output import person, put_json
 from infra.cli.target import TENANT, Target, add_json, add_target, add_user, connected, same_target
 from translator.reporting import visible
 
 _DONE = {
     "pause": "is paused; `aslant resume {id}{options}` lets it go on",
-    "cancel": "is cancelled", "rollback": "is being rolled back",
+    "cancel": "is cancelled", "rollback": "is being rolled back; `aslant watch {id}{options}` tells how that ends",
 }
 
 
@@ -52,6 +53,7 @@ def _cancel_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _rollback_arguments(parser: argparse.ArgumentParser) -> None:
     add_id(parser)
+    parser.add_argument("--wait", action="store_true", help="follow it to its end; exit code 3 when something was not undone")
     _common(parser)
 
 
@@ -91,7 +93,16 @@ def _cancel(args: argparse.Namespace) -> int:
 
 
 def _rollback(args: argparse.Namespace) -> int:
-    return _simply(args, lambda to, id: to.executions.rollback(TENANT, id, by=to.user))
+    if not args.wait:
+        return _simply(args, lambda to, id: to.executions.rollback(TENANT, id, by=to.user))
+    with connected(args) as target:
+        id = target.executions.rollback(TENANT, target.execution(args.id).id, by=target.user).id
+        view = follow(target, id, quiet=args.json)
+    if args.json:
+        put_json(documents.view(view))
+    else:
+        pictures.put(pictures.heading(view), sys.stdout)
+    return FINE if view.execution.status == "rolled_back" else RUN_FAILED
 
 
 def _simply(args: argparse.Namespace, act: Callable[[Target, str], Execution]) -> int:
@@ -211,6 +222,6 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "rollback": Command(
         "Undoes what an execution did, the latest first. It must be paused, failed, timed out or cancelled.",
-        "examples:\n  aslant rollback 3f2a\n", _rollback_arguments, _rollback,
+        "examples:\n  aslant rollback 3f2a --wait\n", _rollback_arguments, _rollback,
     ),
 }  # fmt: skip

@@ -101,7 +101,12 @@ def _control(action: str, *names: str) -> Callable[[Client, argparse.Namespace],
     def run(client: Client, args: argparse.Namespace) -> int:
         body = {name: value for name in names if (value := getattr(args, name, None))}
         changed = client.control(_id(client, args.id), action, body)
-        return _put(args, changed, f"{changed.id} {changed.status}")
+        if not getattr(args, "wait", False):
+            return _put(args, changed, f"{changed.id} {changed.status}")
+        ended = client.wait(changed.id)
+        left = f"; could not be undone: {', '.join(ended.not_undone)}" if ended.not_undone else ""
+        _put(args, ended, f"{ended.id} {ended.status}{left}")
+        return FINE if ended.status == "rolled_back" else RUN_FAILED
 
     return run
 

@@ -201,7 +201,8 @@ class Recorder:
             return execution
         if execution.status == "pending" and status not in TRANSITIONS["pending"]:
             execution = self._to(execution, "running", "", release)
-        error = None if status in ("completed", "paused") else execution.error or _failure(history, notice)
+        failed = None if notice.status == "SUCCEEDED" else _failure(history, notice)  # what is undone may have been cancelled
+        error = None if status in ("completed", "paused") else execution.error or failed
         after = replace(
             execution, status=status, usage=usage, error=error, changed_at=max(ended_at, execution.changed_at),
             finished_at=ended_at if status in FINAL else None,
