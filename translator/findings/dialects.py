@@ -83,6 +83,9 @@ CANNOT_SAY = Rule("D050", Severity.WARNING, "the dialect cannot say this",
     "What the other spelling has no word for is written with the canonical key, changed, or left out; the message says"
     " which.")
 
+ONE_OR_OTHER = Rule("D125", Severity.INFO, "step that does not run after the approval before it",
+    "Of the steps that branches lead to just one runs, wherever they stand; what stands after both runs after either. A step"
+    " that is to run in any case is no branch's target: it stands after the conditional and what the other branch leads to.")
 RUNS_EITHER_WAY = Rule("D051", Severity.INFO, "step that runs whichever branch is taken",
     "A branch decides about the steps that it names. What stands between the conditional and such a step without being"
     " named waits for the conditional and runs in any case: nothing is jumped over.")

@@ -129,6 +129,7 @@ class _Reader:
         places = {entry.id: number for number, entry in enumerate(listed)}
         named = {common.nfc(target.step) for entry in listed for target in entry.targets}
         for number, entry in enumerate(listed):
+            self.apart(entry, listed[number + 1 :])
             for target in entry.targets:
                 inside = listed[number + 1 : places.get(common.nfc(target.step), 0)]
                 passed = next((one for one in inside if one.written is None and one.id not in named), None)
@@ -137,6 +138,21 @@ class _Reader:
                         f" branch of {entry.id!r} is taken", target.at,
                         hint=f"let another branch name {passed.id!r} if it belongs to that one alone")
                     break
+
+    def apart(self, entry: Listed, following: list[Listed]) -> None:
+        """Tell of a branch that ends with an approval, where the other branch's step stands next as if it came after that."""
+        targets = {common.nfc(target.step): target for target in entry.targets}
+        if len(following) < 2 or following[0].id not in targets:
+            return
+        first = targets[following[0].id]
+        for before, after in zip(following, following[1:], strict=False):
+            if before.written is not None or before is not following[0] and before.id in targets:
+                return
+            other = targets.get(after.id)
+            if other is not None and other.outcome != first.outcome and before.step.get("type") == "approval":
+                self.findings.add(rules.ONE_OR_OTHER, f"{after.id!r} does not run after {before.id!r}:"
+                    f" {entry.id!r} leads to one of the two", other.at,
+                    hint=f"remove the branch {other.outcome!r} if {after.id!r} is to run in any case")
 
     def listed(self, source: Map, place: str, barrier: int) -> Listed:
         step, targets = self.step(source, place)

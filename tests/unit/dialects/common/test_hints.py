@@ -49,3 +49,22 @@ def test_an_approval_of_agents_takes_a_duration() -> None:
     assert check_sources([Source(text.replace("T}", "2h}"))]) == ()
     (found,) = check_sources([Source(text.replace("T}", "long}"))])
     assert found.code == "D022" and "`2h`" in found.hint
+
+
+@pytest.mark.parametrize(("branches", "between", "told"), [
+    ("{true: {target_step: ask}, false: {target_step: pay}}", "", ["pay"]), ("{true: {target_step: ask}}", "", []),
+    ("{true: {target_step: note}, false: {target_step: pay}}", "  - {id: note, type: transform, config: {data: 1}}\n", ["pay"]),
+    ("{true: {target_step: pay}, false: {target_step: end}}", "", []),
+])
+def test_a_branch_that_ends_with_an_approval_before_the_other_branch(branches: str, between: str, told: list[str]) -> None:
+    text = f"""\
+name: w
+inputs: {{x: {{type: number, required: true}}}}
+steps:
+  - {{id: a, type: conditional, config: {{condition: input.x > 1, branches: {branches}}}}}
+{between}  - {{id: ask, type: approval, config: {{message: m}}}}
+  - {{id: pay, type: transform, config: {{data: 1}}}}
+  - {{id: end, type: transform, config: {{data: 1}}}}
+"""
+    found = [one for one in check_sources([Source(text)]) if one.code == "D125"]
+    assert [one.message.split("'")[1] for one in found] == told and {one.severity for one in found} <= {"info"}
