@@ -123,7 +123,7 @@ def test_pause_cancel_and_rollback(shop: Dev, line: Line) -> None:
     fine(line("reject", id, "ask", "--comment", "not today"))
     failed = line.status(id, "failed")
     assert failed["error"]["error"] == "ApprovalRejected" and failed["error"]["message"].endswith(": not today")
-    fine(line("rollback", id))
+    assert "undone: order" in fine(line("rollback", id, "--wait"))
     assert line.status(id, "rolled_back")["undone"] == ["order"]
     assert "rolled_back" in refused(line("resume", id, "--plan"))
     assert line.notes() == ["order", "undo-order"]
