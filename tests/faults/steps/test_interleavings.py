@@ -50,7 +50,7 @@ class World:
             def sleep(seconds: float) -> None:
                 raise Waits
 
-            lease = Lease(self.store, KEY, "test", 1, "w", LIMIT, LIMIT + 5, Clock(lambda: self.now, sleep), owner=name)
+            lease = Lease(self.store, KEY, "test", 1, "w", LIMIT, LIMIT + 5, clock=Clock(lambda: self.now, sleep), owner=name)
             self.copies[place] = Copy(name, lease)
         return self.copies[place]
 

@@ -167,8 +167,9 @@ def test_a_second_interrupt_ends_at_once(folder: Path) -> None:
         "dialect: canonical\nname: slow\nsteps: [{id: x, type: skill, config: {skill: slow}}]\n", encoding="utf-8")
     # A stop that takes for ever, as one that meets a fault would.
     code = """if True:
-        import sys, time
+        import signal, sys, time
         from infra.local.cloud import LocalCloud
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored
         LocalCloud.stop = lambda *_, **__: (print("stopping", file=sys.stderr, flush=True), time.sleep(600))
         from infra.cli.main import main
         sys.argv[1:] = ["run", "slow.yaml", "--skills", "stubborn.py"]
