@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Protocol
 
 from aslant import bootstrap, skills
@@ -68,11 +69,15 @@ def _registered(tenant: str, name: str, settings: Settings) -> list[SkillSpec]:
 def known(settings: Settings, tenant: str) -> Callable[[str, str | None], skills.Entry | None]:
     """A look-up for checks before a run: as `lookup`, but None for a skill that nobody registered.
 
-    The registry is read once. A process without the installation's modules of skills knows none of their functions.
+    The registry is read once, when the first skill is looked up. A process without the installation's modules of
+    skills knows none of their functions.
     """
-    registered: dict[str, list[SkillSpec]] = {}
-    for spec in bootstrap.skill_store(settings).all(tenant):
-        registered.setdefault(spec.name, []).append(spec)
+    @cache
+    def registered() -> dict[str, list[SkillSpec]]:
+        found: dict[str, list[SkillSpec]] = {}
+        for spec in bootstrap.skill_store(settings).all(tenant):
+            found.setdefault(spec.name, []).append(spec)
+        return found
 
     def find(name: str, version: str | None) -> skills.Entry | None:
         try:
@@ -80,7 +85,7 @@ def known(settings: Settings, tenant: str) -> Callable[[str, str | None], skills
         except ValidationError:  # modules that cannot be loaded here
             entry = None
         if entry is None:
-            chosen = pick(name, registered.get(name, ()), version)
+            chosen = pick(name, registered().get(name, ()), version)
             entry = skills.Entry(chosen.target, chosen) if chosen is not None else None
         return entry
 
